@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The arguments are the algorithm, the number of individuals (0: no limit), what is compared (`iou`, or `oks`, with even sigmas),
-//! the file, and more parameters, such as `sigmas=0.3` and `max-lost=60`. A line of it is `frame,confidence,x,y,w,h,x1,y1,x2,y2,…`: the box, and then its points, of which there may be none;
+//! the file, and more parameters, such as `sigmas=0.3` and `max-lost=60`; with `boxes=detector` boxes are not those around the points, and parameters those for boxes. A line of it is `frame,confidence,x,y,w,h,x1,y1,x2,y2,…`: the box, and then its points, of which there may be none;
 //! one that is missing is `nan,nan`. Frames count from 0 and ascend; those between two lines have no instances. The output has a line
 //! for each of these, in their order: the identity, or 0.
 
@@ -21,6 +21,9 @@ use cudainfer_kernels::track::{Poses, Tracker, TrackerInput};
 /// The standard deviation of a point, as a share of its object's scale: the element's, of points of which nothing is known.
 const EVEN: f32 = 0.4;
 
+/// Says that a detector has boxed the objects.
+const BOXED: &str = "boxes=detector";
+
 /// The instances of one frame.
 #[derive(Default)]
 struct Frame {
@@ -33,22 +36,27 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [algorithm, individuals, similarity, path, more @ ..] = &words[..] else {
         return Err("usage: identities ALGORITHM INDIVIDUALS iou|oks INSTANCES [NAME=VALUE...]".into());
     };
+    let is_boxed = more.iter().any(|word| word == BOXED);
     let sigma = more.iter().find_map(|word| word.strip_prefix("sigmas=")).map_or(Ok(EVEN), str::parse)?;
     let first = [format!("algorithm={algorithm}"), format!("max-tracks={individuals}")];
-    let words = first.iter().chain(more).map(String::as_str).filter(|word| !word.starts_with("sigmas="));
+    let words = first
+        .iter()
+        .chain(more)
+        .map(String::as_str)
+        .filter(|word| !word.starts_with("sigmas=") && *word != BOXED);
     let oks = match similarity.as_str() {
         "iou" => false,
         "oks" => true,
         other => return Err(format!("'{other}' is neither iou nor oks").into()),
     };
     let frames = read(&std::fs::read_to_string(path)?)?;
-    let params = settings::params(words, frames.iter().any(|frame| !frame.points.is_empty()))?;
+    let params = settings::params(words, !is_boxed && frames.iter().any(|frame| !frame.points.is_empty()))?;
     let mut tracker = Tracker::new(params)?;
     let mut tracks = Vec::new();
     let mut out = std::io::BufWriter::new(std::io::stdout());
     for Frame { detections, points } in &frames {
         let sigmas = vec![sigma; if oks { points.len() / detections.len().max(1) } else { 0 }];
-        let around_points = vec![oks; detections.len()];
+        let around_points = vec![oks && !is_boxed; detections.len()];
         let poses = Poses { points, sigmas: &sigmas, around_points: &around_points };
         tracker.update_frame(&TrackerInput { poses, ..TrackerInput::of(detections) }, &mut tracks);
         for track in &tracks {

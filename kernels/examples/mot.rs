@@ -7,6 +7,8 @@
 //! With `--interval N`, N frames between two have no detections, and the tracks are carried on there.
 //! With `--each SETTINGS FOLDER` instead of an algorithm, each line of the file SETTINGS is a run of its own, whose words are parameters, such as
 //! `algorithm=auto max-lost=60`; the tracks of the first go to FOLDER/0.txt, and so on.
+//! With `--second-pass fill` or `join` instead of an algorithm, the file has tracks, of any tracker, and what the second pass makes of them
+//! is printed; `--fill-gap N` and `--join-gap N` are the frames that gaps may have.
 //! With `--time N` it passes every frame to N trackers in turns, over and over for two seconds, and prints the median
 //! microseconds of an update instead.
 //!
@@ -22,6 +24,7 @@ use std::time::{Duration, Instant};
 
 use cudainfer_kernels::detect::Detection;
 use cudainfer_kernels::geometry::Rect;
+use cudainfer_kernels::track::second_pass::{self, Piece, Sighting};
 use cudainfer_kernels::track::{TrackParams, Tracker, TrackerInput};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -29,6 +32,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     if let ["--each", settings, folder, path] = words[..] {
         return each(settings, Path::new(folder), &read(&std::fs::read_to_string(path)?)?);
+    }
+    if let ["--second-pass", pass @ ("fill" | "join"), "--fill-gap", fill, "--join-gap", join, path] =
+        words[..]
+    {
+        let join = if pass == "join" { Some(join.parse()?) } else { None };
+        return second_pass(&std::fs::read_to_string(path)?, fill.parse()?, join);
     }
     let (algorithm, path, interval, trackers) = match words[..] {
         ["--algorithm", algorithm, path] => (algorithm, path, 0, None),
@@ -38,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ["--algorithm", algorithm, "--time", trackers, path] => (algorithm, path, 0, Some(trackers.parse()?)),
         _ => {
             return Err("usage: mot --algorithm NAME [--interval FRAMES | --time TRACKERS] DETECTIONS, or mot --each SETTINGS \
-                        FOLDER DETECTIONS"
+                        FOLDER DETECTIONS, or mot --second-pass fill|join --fill-gap FRAMES --join-gap FRAMES TRACKS"
                 .into());
         }
     };
@@ -90,6 +99,38 @@ fn track(
     Ok(())
 }
 
+/// Prints tracks with their gaps filled, and before that joined, as inferpublish does.
+fn second_pass(text: &str, fill_gap: u32, join_gap: Option<u32>) -> Result<(), Box<dyn Error>> {
+    let mut pieces = BTreeMap::<u64, Piece>::new();
+    for (frame, id, detection) in rows(text)? {
+        let sighting =
+            Sighting { frame: frame as u64, rect: detection.rect, confidence: Some(detection.confidence) };
+        let id = id as u64;
+        pieces.entry(id).or_insert(Piece { id, class: 0, seen: Vec::new() }).seen.push(sighting);
+    }
+    let mut pieces: Vec<_> = pieces.into_values().collect();
+    pieces.iter_mut().for_each(|piece| piece.seen.sort_by_key(|seen| seen.frame));
+    let first = join_gap.map_or_else(|| (0..pieces.len()).collect(), |gap| second_pass::joined(&pieces, gap));
+    let mut objects = BTreeMap::<u64, Vec<Sighting>>::new();
+    for (piece, first) in pieces.iter().zip(first) {
+        objects.entry(pieces[first].id).or_default().extend(&piece.seen);
+    }
+    let mut all = Vec::new();
+    for (id, mut seen) in objects {
+        seen.sort_by_key(|seen| seen.frame);
+        let gaps = seen.windows(2).flat_map(|pair| second_pass::filled(&pair[0], &pair[1], fill_gap));
+        all.extend(gaps.chain(seen.iter().copied()).map(|seen| (seen.frame, id, seen)));
+    }
+    all.sort_by_key(|(frame, id, _)| (*frame, *id));
+    let mut out = std::io::BufWriter::new(std::io::stdout());
+    for (frame, id, Sighting { rect: Rect { x, y, w, h }, confidence, .. }) in all {
+        let confidence = confidence.unwrap_or(0.0);
+        writeln!(out, "{frame},{id},{x:.2},{y:.2},{w:.2},{h:.2},{confidence:.4},-1,-1,-1")?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
 /// The median microseconds of an update.
 fn time(params: &TrackParams, frames: &Frames, trackers: usize) -> Result<f64, Box<dyn Error>> {
     let mut trackers: Vec<Tracker> =
@@ -117,15 +158,22 @@ type Frames = BTreeMap<usize, Vec<Detection>>;
 
 fn read(text: &str) -> Result<Frames, Box<dyn Error>> {
     let mut frames = Frames::new();
-    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let fields: Result<Vec<f32>, _> = line.split(',').map(|field| field.trim().parse()).collect();
-        let fields = fields.map_err(|e| format!("line {}: {e}", number + 1))?;
-        let [_, _, x, y, w, h, confidence, ..] = fields[..] else {
-            return Err(format!("line {} has fewer than seven fields", number + 1).into());
-        };
-        let frame = line.split(',').next().unwrap_or("").trim().parse()?;
-        let detection = Detection { rect: Rect { x, y, w, h }, confidence, class: 0 };
+    for (frame, _, detection) in rows(text)? {
         frames.entry(frame).or_default().push(detection);
     }
     Ok(frames)
+}
+
+/// Frame, identity and box of each row.
+fn rows(text: &str) -> Result<Vec<(usize, f32, Detection)>, Box<dyn Error>> {
+    let row = |(number, line): (usize, &str)| {
+        let fields: Result<Vec<f32>, _> = line.split(',').map(|field| field.trim().parse()).collect();
+        let fields = fields.map_err(|e| format!("line {}: {e}", number + 1))?;
+        let [_, id, x, y, w, h, confidence, ..] = fields[..] else {
+            return Err(format!("line {} has fewer than seven fields", number + 1).into());
+        };
+        let frame = line.split(',').next().unwrap_or("").trim().parse()?;
+        Ok((frame, id, Detection { rect: Rect { x, y, w, h }, confidence, class: 0 }))
+    };
+    text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).map(row).collect()
 }

@@ -1,6 +1,7 @@
 // The page: the list of streams, and one of them with its picture and its zones.
 
 import { Refused, blob, forgetToken, json, ofStream, setToken } from "./api.js";
+import * as ground from "./ground.js";
 import * as zones from "./zones.js";
 
 /** Milliseconds between two looks at the list, and at the picture. */
@@ -117,12 +118,12 @@ async function refreshPicture() {
 }
 
 async function show(name) {
-  if (zones.changed() && shown !== null && !confirm("Discard the zones that are not saved?")) return;
+  if (unsaved() && shown !== null && !confirm("Discard the zones that are not saved?")) return;
   wanted = name;
   const [stream, read] = await Promise.all([json("GET", ofStream(name)), json("GET", ofStream(name, "/zones"))]);
   if (wanted !== name) return;
   const size = frameSize(stream.caps);
-  const inFraction = read.units === "pixels" ? inFractions(read.zones, size) : read.zones;
+  const inFraction = read.units === "pixels" ? inFractions(read, size) : read;
   shown = name;
   $("stream-title").textContent = name;
   $("snapshot").removeAttribute("src");
@@ -131,7 +132,8 @@ async function show(name) {
   // All is in its place before the picture comes: nothing moves under a finger.
   $("picture").style.aspectRatio = size ? (size[0] / size[1]) * pixelAspect(stream.caps) : "";
   $("stream").hidden = false;
-  zones.load(inFraction);
+  zones.load(inFraction.zones);
+  ground.load(inFraction.ground ?? null);
   $("stream").scrollIntoView({ block: "nearest" });
   await refreshPicture();
   await refreshList();
@@ -149,23 +151,39 @@ function pixelAspect(caps) {
   return width / height || 1;
 }
 
-/** Zones in pixels as fractions of the frame: they are saved as such. */
-function inFractions(list, size) {
-  if (list.length && !size) throw new Refused(0, "The zones are in pixels, and no frame has come yet that tells its size.");
-  return list.map((zone) => ({ ...zone, points: zone.points.map(([x, y]) => [x / size[0], y / size[1]]) }));
+/** Zones and ground in pixels as fractions of the frame: they are saved as such. */
+function inFractions(read, size) {
+  if ((read.zones.length || read.ground) && !size)
+    throw new Refused(0, "The zones are in pixels, and no frame has come yet that tells its size.");
+  const scaled = (points) => points.map(([x, y]) => [x / size[0], y / size[1]]);
+  return {
+    zones: read.zones.map((zone) => {
+      const holes = zone.holes ? { holes: zone.holes.map(scaled) } : {};
+      return { ...zone, points: scaled(zone.points), ...holes };
+    }),
+    ground: read.ground && { ...read.ground, points: scaled(read.ground.points) },
+  };
+}
+
+/** Whether something was drawn or typed that is not saved. */
+function unsaved() {
+  return zones.changed() || ground.changed();
 }
 
 function hide() {
   shown = wanted = null;
   $("stream").hidden = true;
   zones.load([]);
+  ground.load(null);
 }
 
 $("save").addEventListener("click", () =>
   attempt($("zone-error"), async () => {
     const list = zones.current();
-    await json("PUT", ofStream(shown, "/zones"), { units: "fraction", zones: list });
+    const plane = ground.current();
+    await json("PUT", ofStream(shown, "/zones"), { units: "fraction", zones: list, ...(plane ? { ground: plane } : {}) });
     zones.load(list);
+    ground.load(plane);
     $("hint").textContent = "Saved.";
   }),
 );
@@ -195,7 +213,7 @@ $("add").addEventListener("submit", (event) => {
 });
 
 addEventListener("beforeunload", (event) => {
-  if (zones.changed()) event.preventDefault();
+  if (unsaved()) event.preventDefault();
 });
 
 /** Runs again and again, each time after the last one has ended. */

@@ -1,5 +1,7 @@
 // The zones of one stream on its picture: drawn, moved, named, deleted. Points are fractions of the frame.
 
+import * as ground from "./ground.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 /** How far an arrow key moves a point, and with Shift. */
 const STEP = 0.01;
@@ -98,7 +100,11 @@ buttons["new-polygon"].addEventListener("click", () => begin("polygon"));
 buttons["new-line"].addEventListener("click", () => begin("line"));
 buttons.finish.addEventListener("click", finish);
 buttons.cancel.addEventListener("click", cancel);
-buttons.revert.addEventListener("click", () => load(JSON.parse(saved)));
+buttons.revert.addEventListener("click", () => {
+  load(JSON.parse(saved));
+  ground.revert();
+});
+ground.onChange(showButtons);
 
 function shape(zone, isChosen) {
   const element = document.createElementNS(SVG, zone.kind === "polygon" ? "polygon" : "polyline");
@@ -192,6 +198,34 @@ function action(text, run, name) {
   return element;
 }
 
+/** The keys of a zone that are numbers, with what they are called, and whether lines have them as well. */
+const OPTIONS = [
+  ["inertia", "Inertia in frames", true],
+  ["dwell", "Dwell in seconds", false],
+  ["loitering", "Loitering in seconds", false],
+  ["occupancy", "Occupancy", false],
+  ["min-speed", "Minimum speed in m/s", false],
+  ["max-speed", "Maximum speed in m/s", false],
+];
+
+/** The numbers of a zone, of which an empty one is not set. */
+function options(zone) {
+  const element = document.createElement("details");
+  const summary = document.createElement("summary");
+  summary.textContent = "Options";
+  const shown = OPTIONS.filter(([, , ofLines]) => ofLines || zone.kind === "polygon");
+  element.open = shown.some(([key]) => zone[key] !== undefined);
+  const fields = shown.map(([key, label]) => {
+    const set = (text) => {
+      if (text.trim() === "") delete zone[key];
+      else zone[key] = Number(text);
+    };
+    return field(label, zone[key] ?? "", set, { type: "number", min: 0, step: "any", name: key });
+  });
+  element.append(summary, ...fields);
+  return element;
+}
+
 function item(zone, index) {
   const element = document.createElement("li");
   if (index === chosen) element.classList.add("chosen");
@@ -205,6 +239,7 @@ function item(zone, index) {
     `${zone.kind} `,
     field("Name", zone.name, (text) => (zone.name = text.trim())),
     field("Classes", classes, setClasses, { placeholder: "all" }),
+    options(zone),
     action("Edit points", () => { chosen = chosen === index ? -1 : index; render(); }, zone.name),
     action("Delete", () => { zones.splice(index, 1); chosen = -1; render(); }, zone.name),
   );
@@ -219,12 +254,16 @@ function drawShapes() {
 
 function showButtons() {
   const busy = drawing !== null;
+  ground.setBusy(busy);
+  const elsewhere = ground.isDrawing();
+  const nothing = busy || elsewhere || !(changed() || ground.changed());
   buttons["new-polygon"].hidden = buttons["new-line"].hidden = busy;
+  buttons["new-polygon"].disabled = buttons["new-line"].disabled = elsewhere;
   buttons.finish.hidden = !busy || drawing.kind === "line";
   buttons.finish.disabled = busy && drawing.points.length < 3;
   buttons.cancel.hidden = !busy;
-  buttons.save.disabled = busy || !changed();
-  buttons.revert.disabled = busy || !changed();
+  buttons.save.disabled = nothing;
+  buttons.revert.disabled = nothing;
   canvas.classList.toggle("drawing", busy);
   hint.textContent = !busy
     ? ""

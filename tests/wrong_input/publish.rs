@@ -35,6 +35,26 @@ fn what_cannot_be_published_is_a_sentence_that_names_the_property() {
             ["'/tmp/out.json' is the file beside the table", "ends with .csv", "Set location"],
         ),
         (
+            "second-pass=fill",
+            [
+                "second-pass=fill is for records of tracks",
+                "neither is written",
+                "Set send=tracks or format=mot",
+            ],
+        ),
+        (
+            "second-pass=join send=tracks format=sleap location=/tmp/out.csv",
+            ["format=sleap", "no records of events and tracks", "format=json"],
+        ),
+        (
+            "second-pass=join format=mot send=changes location=/tmp/out.txt",
+            ["second-pass=join fills the frames", "send=changes leaves frames out", "Remove send=changes"],
+        ),
+        (
+            "second-pass=fill format=mot interval=1000000000 location=/tmp/out.txt",
+            ["second-pass=fill fills the frames", "interval leaves frames out", "Remove interval"],
+        ),
+        (
             "format=mot location=mqtt://host/topic",
             ["format=mot is for files", "mqtt://host/topic", "format=json"],
         ),

@@ -35,6 +35,7 @@ mod motion;
 mod observation;
 mod ocsort;
 mod params;
+pub mod second_pass;
 mod sort;
 mod state;
 mod target;

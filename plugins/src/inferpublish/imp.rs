@@ -18,7 +18,7 @@ use crate::log::INFERPUBLISH as CAT;
 use crate::memory::cropping::{self, Use};
 use crate::model::{self, ModelInfo};
 use crate::publish::file::FileCounts;
-use crate::publish::{Arrival, Composer, Details, End, LeftOut, Messages, PublishParams};
+use crate::publish::{Arrival, Composer, Details, End, LeftOut, Messages, PassCounts, PublishParams};
 use crate::sync::lock;
 use crate::{caps, notice, stats};
 
@@ -47,6 +47,8 @@ pub(super) struct State {
     pub companion_of: Option<u64>,
     /// What was left out of the table, and warned of.
     pub left_out: LeftOut,
+    /// Whether it was warned of a live source.
+    pub reported_of_live: bool,
 }
 
 #[derive(Default)]
@@ -68,6 +70,8 @@ pub struct InferPublish {
     pub(super) missing: Counter,
     /// Instances that have no place in the table.
     pub(super) left_out: Counter,
+    /// What second passes have done: tracks joined, boxes filled in, and passes before the end.
+    pub(super) passes: [Counter; 3],
     files: Arc<FileCounts>,
     /// What became of the messages.
     pub(super) counts: Arc<Counts>,
@@ -81,6 +85,9 @@ impl InferPublish {
         stats.set("streams-forgotten", self.forgotten.get());
         stats.set("frames-missing", self.missing.get());
         stats.set("left-out", self.left_out.get());
+        for (name, count) in ["joined", "interpolated", "early-passes"].into_iter().zip(&self.passes) {
+            stats.set(name, count.get());
+        }
         stats.set("torn", self.files.torn.get());
         stats.set("rotated", self.files.rotated.get());
         for (name, count) in self.counts.all() {
@@ -140,7 +147,19 @@ impl InferPublish {
         {
             self.records.add_size(messages.len());
             state.unsent.extend(messages);
+            self.count_passes(&state.composer);
         }
+    }
+
+    /// Counts what second passes have done since the last time. Returns how many of them were early.
+    fn count_passes(&self, composer: &Composer) -> u64 {
+        let PassCounts { joined, filled, early } = composer.passes();
+        let [.., early_before] = &self.passes;
+        let new = early.saturating_sub(early_before.get());
+        for (counter, now) in self.passes.iter().zip([joined, filled, early]) {
+            counter.add(now.saturating_sub(counter.get()));
+        }
+        new
     }
 
     /// Hands messages over to the outbox, without a lock: it may be full. What a flush interrupts is kept, but for what is about the
@@ -261,6 +280,7 @@ impl BaseTransformImpl for InferPublish {
         self.forgotten.reset();
         self.left_out.reset();
         self.missing.reset();
+        self.passes.iter().for_each(Counter::reset);
         self.files.reset();
         self.counts.reset();
         let outbox = destination::open(&self.obj(), &settings, PATIENCE, (&self.counts, &self.files))?;
@@ -278,6 +298,7 @@ impl BaseTransformImpl for InferPublish {
             individuals: 1,
             companion_of: None,
             left_out: LeftOut::default(),
+            reported_of_live: false,
         });
         Ok(())
     }
@@ -312,6 +333,7 @@ impl BaseTransformImpl for InferPublish {
             state.model = model.filter(|_| !state.composer.selection().classes.is_empty());
         }
         let sink = self.obj().static_pad("sink");
+        sink.iter().for_each(|sink| self.warn_of_live(sink));
         sink.map_or(Ok(()), |sink| self.prepare_table(&sink, incaps)).map_err(|why| {
             notice::refused_caps(&*self.obj(), &why);
             gst::loggable_error!(CAT, "{why}")
@@ -362,8 +384,12 @@ impl BaseTransformImpl for InferPublish {
         let dropped = self.send(messages)?;
         gst::log!(CAT, imp = self, "{count} records of the frame at {}", pts.display());
         self.objects.add_size(objects);
-        if let Some(state) = lock(&self.state).as_mut() {
+        let early = lock(&self.state).as_mut().map_or(0, |state| {
             state.composer.passed();
+            self.count_passes(&state.composer)
+        });
+        if early > 0 {
+            self.warn_of_early_pass(buffer.pts());
         }
         self.warn_of_streams();
         self.warn_of_missing(buffer.pts());

@@ -19,7 +19,7 @@ mod settings;
 mod table;
 mod warnings;
 
-pub use crate::publish::{DiskFull, Flush, Format, Leaky, RecordKinds};
+pub use crate::publish::{DiskFull, Flush, Format, Leaky, RecordKinds, SecondPass};
 
 glib::wrapper! {
     /// The element.

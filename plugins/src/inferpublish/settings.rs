@@ -7,11 +7,13 @@ use std::time::Duration;
 use gst::glib;
 use gst::glib::prelude::*;
 
-use super::{DiskFull, Flush, Format, Leaky, RecordKinds};
+use super::{DiskFull, Flush, Format, Leaky, RecordKinds, SecondPass};
+use cudainfer_kernels::track::second_pass::{USUAL_FILL_GAP, USUAL_JOIN_GAP};
+
 use crate::property::nick;
 use crate::property::{About, Field, Table, Words, property};
 use crate::publish::file::{FileOptions, Layout, Limits, STDOUT};
-use crate::publish::{Details, Location, PublishParams, Selection, Topic};
+use crate::publish::{Details, Location, PassParams, PublishParams, Selection, Topic};
 use crate::stats;
 
 /// In ns.
@@ -31,6 +33,10 @@ pub(super) struct Settings {
     pub min_confidence: f32,
     pub interval: u64,
     pub track_patience: u64,
+    pub second_pass: SecondPass,
+    pub fill_gap: u32,
+    pub join_gap: u32,
+    pub max_gathered: u32,
     pub append: bool,
     pub flush: Flush,
     pub max_size: u64,
@@ -62,6 +68,10 @@ impl Default for Settings {
             min_confidence: 0.0,
             interval: 0,
             track_patience: 3 * SECOND,
+            second_pass: SecondPass::default(),
+            fill_gap: USUAL_FILL_GAP,
+            join_gap: USUAL_JOIN_GAP,
+            max_gathered: 2_000_000,
             append: false,
             flush: Flush::default(),
             max_size: 0,
@@ -114,6 +124,7 @@ impl Settings {
         if format.program().is_some() {
             self.check_table()?;
         }
+        self.check_second_pass()?;
         Ok(PublishParams {
             kinds: *send,
             format: *format,
@@ -122,7 +133,38 @@ impl Settings {
             selection: Selection::new(&self.classes, self.min_confidence),
             interval: self.interval,
             patience: self.track_patience,
+            second_pass: (self.second_pass != SecondPass::None).then_some(PassParams {
+                of_tracks: *format != Format::Mot,
+                join: self.second_pass == SecondPass::Join,
+                fill_gap: self.fill_gap,
+                join_gap: self.join_gap,
+                max_gathered: usize::try_from(self.max_gathered).unwrap_or(usize::MAX),
+            }),
         })
+    }
+
+    /// That the second pass has tracks to go over, and that gaps are not those that the user has asked for.
+    fn check_second_pass(&self) -> Result<(), String> {
+        if self.second_pass == SecondPass::None {
+            return Ok(());
+        }
+        let pass = nick(self.second_pass);
+        if self.format != Format::Mot && !self.send.contains(RecordKinds::TRACKS) {
+            return Err(format!(
+                "second-pass={pass} is for records of tracks and text of the MOTChallenge, and neither is written. Set send=tracks or \
+                 format=mot, or remove second-pass"
+            ));
+        }
+        let thinned = [("send=changes", self.send != RecordKinds::FRAMES), ("interval", self.interval > 0)];
+        if self.format == Format::Mot
+            && let Some((property, _)) = thinned.into_iter().find(|(_, is_set)| *is_set)
+        {
+            return Err(format!(
+                "second-pass={pass} fills the frames that tracks are missing in, and {property} leaves frames out. Remove {property}, or \
+                 second-pass"
+            ));
+        }
+        Ok(())
     }
 
     /// What a table of points cannot be: continued, divided, thinned out by a full queue, or mixed with other records.
@@ -180,6 +222,7 @@ impl Settings {
     }
 }
 
+impl Words for SecondPass {}
 impl Words for Leaky {}
 impl Words for Format {}
 impl Words for Flush {}
@@ -277,6 +320,35 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         ),
         property!(
             Settings,
+            second_pass,
+            (),
+            "Second pass",
+            "For files, with send=tracks or format=mot: what to do when all of a stream is known. Nothing is written before",
+        ),
+        property!(
+            Settings,
+            fill_gap,
+            0..=10_000,
+            "Longest gap to fill",
+            "With second-pass: number of frames that a gap may have to be filled",
+        ),
+        property!(
+            Settings,
+            join_gap,
+            0..=10_000,
+            "Longest gap to join over",
+            "With second-pass=join: number of frames that may lie between two tracks that are joined",
+        ),
+        property!(
+            Settings,
+            max_gathered,
+            16..=u32::MAX,
+            "Maximum number of gathered boxes",
+            "With second-pass: boxes to gather, of all streams together, at about 200 bytes each while they are written. When there are \
+             as many, the pass is made over what there is, and a warning is posted",
+        ),
+        property!(
+            Settings,
             append,
             (),
             "Append",
@@ -363,7 +435,8 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         ),
     ])
     .with([stats::param_spec(
-        "; records (that were made), objects (in the records of frames), frames-missing (that were lost before they came here, as their times show in a stream of a constant rate), left-out (instances for which a table of points has no place), streams-forgotten (whose tracks were ended because more than \
+        "; records (that were made), objects (in the records of frames), frames-missing (that were lost before they came here, as their times show in a stream of a constant rate), left-out (instances for which a table of points has no place), of second-pass: joined (tracks that were joined to others), \
+         interpolated (boxes that were filled in), early-passes (because of max-gathered); streams-forgotten (whose tracks were ended because more than \
          256 others had their turn since), written (records that the destination, or the spool, has \
          accepted), failed (records that could not be written), dropped (records that were dropped because of queue-size), waiting \
          (records that wait in the queue, or in the spool for the broker); of a file: torn (lines that had been cut off, after which records were appended), rotated (files that were full or too \

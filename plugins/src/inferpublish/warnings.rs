@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 
+use super::SecondPass;
 use super::imp::{InferPublish, PATIENCE};
 use super::settings::Settings;
 use crate::meta::object::{Object, objects};
@@ -100,6 +101,48 @@ impl InferPublish {
                 )
             );
         }
+    }
+
+    /// Warns once if all is kept until the stream ends, and the stream is a camera's.
+    pub(super) fn warn_of_live(&self, sink: &gst::Pad) {
+        let pass = lock(&self.settings).second_pass;
+        if pass == SecondPass::None {
+            return;
+        }
+        let mut query = gst::query::Latency::new();
+        if !sink.peer_query(&mut query) || !query.result().0 {
+            return;
+        }
+        let news =
+            lock(&self.state).as_mut().is_some_and(|s| !std::mem::replace(&mut s.reported_of_live, true));
+        if news {
+            gst::element_imp_warning!(
+                self,
+                gst::ResourceError::Settings,
+                (
+                    "{}: the source is live, and second-pass={} writes nothing before the stream ends, or max-gathered boxes are \
+                     there. Remove second-pass, and set it where the camera's recording is read",
+                    self.obj().name(),
+                    nick(pass)
+                )
+            );
+        }
+    }
+
+    /// Warns of a second pass before the stream's end.
+    pub(super) fn warn_of_early_pass(&self, pts: Option<gst::ClockTime>) {
+        let most = lock(&self.settings).max_gathered;
+        gst::element_imp_warning!(
+            self,
+            gst::ResourceError::Settings,
+            (
+                "{}: {most} boxes are gathered at {}, which is max-gathered: the second pass is made over them now, and no gap there is \
+                 filled or joined over. Set max-gathered higher, at about 200 bytes a box. The property stats counts such passes as \
+                 early-passes",
+                self.obj().name(),
+                pts.display()
+            )
+        );
     }
 
     /// Warns once if what is written cannot tell the streams apart, and once if there are more than are remembered.

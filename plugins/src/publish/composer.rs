@@ -10,6 +10,7 @@ use super::labels::{Labels, LeftOut};
 use super::numbering::Numbering;
 use super::params::{Details, Messages, PublishParams};
 use super::record::{MapRecord, NamedRecord, ObjectRecord, ZoneRecords};
+use super::second_pass::{Gathered, PassCounts};
 use super::selection::Selection;
 use super::tracks::{End, Track, Tracks};
 use super::writer::{Frame, Names, Writer};
@@ -37,6 +38,8 @@ pub(crate) struct Composer {
     missing: u64,
     /// Whether frames of more than one stream have passed.
     several: bool,
+    /// What second passes have done.
+    passes: PassCounts,
 }
 
 /// What is remembered of a stream.
@@ -55,6 +58,8 @@ struct Stream {
     tracks: Tracks,
     /// Tracks that have ended with a start that has been forgotten.
     ended: Vec<Track>,
+    /// Boxes for the second pass, and those of the start that has been forgotten.
+    gathered: [Gathered; 2],
 }
 
 impl PerStream for Stream {
@@ -65,7 +70,8 @@ impl PerStream for Stream {
     fn forget(&mut self) {
         let mut ended = std::mem::take(&mut self.ended);
         ended.extend(self.tracks.end());
-        *self = Self { ended, ..self.for_new_stream() };
+        let gathered = [Gathered::default(), std::mem::take(&mut self.gathered[0])];
+        *self = Self { ended, gathered, ..self.for_new_stream() };
     }
 }
 
@@ -83,6 +89,7 @@ impl Composer {
             forgotten: 0,
             missing: 0,
             several: false,
+            passes: PassCounts::default(),
         }
     }
 
@@ -148,15 +155,17 @@ impl Composer {
     /// None that these types can make.
     pub fn start(&mut self, event: &gst::EventRef, details: Details) -> serde_json::Result<Messages> {
         self.streams.see(event);
-        let ended = std::mem::take(&mut self.streams.current_mut().ended);
-        let mut messages = self.tracks_of_current(&ended, End::Eos, details)?;
-        if let Some((id, mut stream)) = self.streams.take_forgotten() {
+        let Self { params, writer, streams, passes, .. } = self;
+        let Stream { ended, gathered, size, .. } = streams.current_mut();
+        let (ended, mut gathered, size) = (std::mem::take(ended), std::mem::take(&mut gathered[1]), *size);
+        let names = Names { params, stream: streams.id(), size, details };
+        let mut messages = writer.last(names, (ended, End::Eos), &mut gathered, passes)?;
+        if let Some((id, mut stream)) = streams.take_forgotten() {
             let tracks = stream.tracks.end();
             self.forgotten += u64::from(!tracks.is_empty());
-            let names = Names { params: &self.params, stream: id.as_deref(), size: stream.size, details };
-            for track in tracks {
-                messages.extend(self.writer.track(names, &track, End::Vanished)?);
-            }
+            let names = Names { params, stream: id.as_deref(), size: stream.size, details };
+            let [gathered, _] = &mut stream.gathered;
+            messages.extend(writer.last(names, (tracks, End::Vanished), gathered, passes)?);
         }
         Ok(messages)
     }
@@ -167,14 +176,14 @@ impl Composer {
     /// None that these types can make.
     pub fn end(&mut self, end: End, details: Details) -> serde_json::Result<Messages> {
         let mut messages = self.header(details);
-        let Self { params, writer, streams, .. } = self;
+        let Self { params, writer, streams, passes, .. } = self;
         for (id, stream) in streams.named_mut() {
             (stream.shown, stream.changes) = ([None; 2], Changes::default());
             stream.numbering[0].interrupt();
             let names = Names { params, stream: id, size: stream.size, details };
-            for track in stream.tracks.end() {
-                messages.extend(writer.track(names, &track, end)?);
-            }
+            let tracks = stream.tracks.end();
+            messages.extend(writer.last(names, (tracks, end), &mut stream.gathered[0], passes)?);
+            stream.gathered[0].forget_names();
         }
         Ok(messages)
     }
@@ -208,7 +217,10 @@ impl Composer {
         };
         // Also those that are not written.
         let named = named(&all);
+        // Whether a track is written depends on the best of its boxes, which is not known yet.
+        self.gather(&all, moment, true);
         all.retain(|object| self.params.selection.has(object));
+        self.gather(&all, moment, false);
         let zones = zone::zones(buffer).map(|(zones, events)| (zones, self.wanted(events, &all)));
         self.zones = Some(self.zones == Some(true) || zones.is_some());
         let changes = if self.params.has(RecordKinds::CHANGES) {
@@ -221,7 +233,7 @@ impl Composer {
         if self.labels.is_some() {
             return Ok((self.rows(moment, &all, due, details), all.len()));
         }
-        let mut messages = self.tracks_of_current(&ended, End::Vanished, details)?;
+        let mut messages = self.vanished(ended, details)?;
         let record = |object| ObjectRecord::of(object, details.embeddings, &named);
         let records: Vec<_> = all.into_iter().map(record).collect();
         let maps: Vec<_> = maps(buffer).into_iter().map(MapRecord::from).collect();
@@ -232,6 +244,8 @@ impl Composer {
             messages.extend(writer.events(names, &frame)?);
         }
         let mut count = 0;
+        // The rows of frames are written by the second pass.
+        let due = due && params.second_pass.is_none_or(|pass| pass.of_tracks);
         for (kind, wanted) in [(RecordKind::Frames, due), (RecordKind::Changes, !changes.is_empty())] {
             if wanted {
                 let changes = if kind == RecordKind::Changes { &changes[..] } else { &[] };
@@ -298,16 +312,38 @@ impl Composer {
         &self.params.selection
     }
 
-    fn tracks_of_current(
-        &mut self,
-        tracks: &[Track],
-        end: End,
-        details: Details,
-    ) -> serde_json::Result<Messages> {
-        let Self { params, writer, streams, .. } = self;
-        let names = Names { params, stream: streams.id(), size: streams.current().size, details };
-        let messages = tracks.iter().map(|track| writer.track(names, track, end));
-        messages.filter_map(Result::transpose).collect()
+    /// What second passes have done.
+    pub fn passes(&self) -> PassCounts {
+        self.passes
+    }
+
+    /// Takes in the tracks of a frame, if there will be a second pass for such records.
+    fn gather(&mut self, objects: &[Object], moment: Moment, of_tracks: bool) {
+        if let Some(pass) = self.params.second_pass.filter(|pass| pass.of_tracks == of_tracks) {
+            let [gathered, _] = &mut self.streams.current_mut().gathered;
+            gathered.see(objects, moment, &pass);
+        }
+    }
+
+    /// The messages about tracks of the current stream that are seen no more; and about all that is gathered, if that is too much.
+    fn vanished(&mut self, tracks: Vec<Track>, details: Details) -> serde_json::Result<Messages> {
+        let Self { params, writer, streams, passes, .. } = self;
+        let Some(pass) = params.second_pass else {
+            let names = Names { params, stream: streams.id(), size: streams.current().size, details };
+            let messages = tracks.iter().map(|track| writer.track(names, track, End::Vanished));
+            return messages.filter_map(Result::transpose).collect();
+        };
+        let [gathered, _] = &mut streams.current_mut().gathered;
+        tracks.into_iter().for_each(|track| gathered.end(track, End::Vanished));
+        let mut messages = Messages::new();
+        if streams.iter_mut().map(|stream| stream.gathered[0].size()).sum::<usize>() >= pass.max_gathered {
+            passes.early += 1;
+            for (id, stream) in streams.named_mut() {
+                let names = Names { params, stream: id, size: stream.size, details };
+                messages.extend(writer.passed(names, &mut stream.gathered[0], pass, passes)?);
+            }
+        }
+        Ok(messages)
     }
 
     /// Whether the frame is the first of its interval.

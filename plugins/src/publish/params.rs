@@ -6,6 +6,7 @@ use cudainfer_brokers::Message;
 
 use super::format::Format;
 use super::kind::{RecordKind, RecordKinds};
+use super::second_pass::PassParams;
 use super::selection::Selection;
 use super::topic::Topic;
 
@@ -29,6 +30,8 @@ pub(crate) struct PublishParams {
     pub interval: u64,
     /// For how many ns a track that is not seen goes on.
     pub patience: u64,
+    /// How tracks are gone over again when a stream has ended; not at all, if there is nothing.
+    pub second_pass: Option<PassParams>,
 }
 
 impl PublishParams {

@@ -8,9 +8,11 @@ use serde::Serialize;
 use super::clock::Moment;
 use crate::meta::object::{IdentityParam, Object, TrackingParam};
 
+/// The state of a track that is seen.
+pub(super) const TRACKED: &str = "tracked";
 /// The state of a track that is not in the frame, and of one that is expected in a frame that no model sees.
 const LOST: &str = "lost";
-const CARRIED: &str = "carried";
+pub(super) const CARRIED: &str = "carried";
 
 /// Why a track has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -44,10 +46,14 @@ pub(crate) struct Best {
 /// Where a track was.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Position {
-    /// When.
-    pub moment: Moment,
+    /// The frame's number.
+    pub frame: u64,
+    /// Its presentation time in ns.
+    pub pts: Option<u64>,
     /// The centre of the tracker's box, in frame pixels.
     pub centre: [f64; 2],
+    /// Whether the second pass has put it there, and nobody has seen it.
+    pub is_interpolated: bool,
 }
 
 /// The places of a track: all, or every second, fourth and so on, and always the first and the last.
@@ -83,6 +89,13 @@ impl Path {
         self.last = place;
     }
 
+    /// That of these places, in the order of time; none without any.
+    pub fn of(mut places: impl Iterator<Item = Position>) -> Option<Self> {
+        let mut path = Self::new(places.next()?);
+        places.for_each(|place| path.push(place));
+        Some(path)
+    }
+
     /// In the order of time.
     pub fn places(&self) -> impl Iterator<Item = &Position> {
         let missing = self.kept.last() != Some(&self.last);
@@ -109,6 +122,10 @@ pub(crate) struct Track {
     pub identity: Option<IdentityParam>,
     /// Where it was.
     pub path: Path,
+    /// Its identities in the order of time, after a second pass, which may have joined several.
+    pub joined: Vec<u64>,
+    /// Frames in which the second pass has put it, and nobody has seen it.
+    pub interpolated: u64,
     /// The last frame that it was in, lost or not.
     present: Moment,
 }
@@ -124,7 +141,23 @@ impl Track {
             best: None,
             identity: None,
             path: Path::new(place(tracking, now)),
+            joined: Vec::new(),
+            interpolated: 0,
             present: now,
+        }
+    }
+
+    /// Takes in a track that is the same object, later; the path stays as it is.
+    pub fn absorb(&mut self, later: Self) {
+        let Self { label, last, frames, best, identity, present, .. } = later;
+        (self.last, self.present) = (last, present);
+        self.frames += frames;
+        if let Some(found) = &identity {
+            self.recognise(found);
+        }
+        let confidence = |best: &Option<Best>| best.as_ref().map(|best| best.confidence);
+        if confidence(&best) > confidence(&self.best) {
+            (self.label, self.best) = (label, best);
         }
     }
 
@@ -155,9 +188,14 @@ impl Track {
     }
 }
 
-fn place(tracking: &TrackingParam, moment: Moment) -> Position {
-    let Rect { x, y, w, h } = tracking.rect;
-    Position { moment, centre: [f64::from(x) + f64::from(w) / 2.0, f64::from(y) + f64::from(h) / 2.0] }
+fn place(tracking: &TrackingParam, now: Moment) -> Position {
+    Position { frame: now.frame, pts: now.pts, centre: centre(&tracking.rect), is_interpolated: false }
+}
+
+/// The centre of a box.
+pub(super) fn centre(rect: &Rect) -> [f64; 2] {
+    let Rect { x, y, w, h } = *rect;
+    [f64::from(x) + f64::from(w) / 2.0, f64::from(y) + f64::from(h) / 2.0]
 }
 
 /// The tracks of a stream that have not ended. Its memory is bounded by the tracks that are seen within the patience.
@@ -238,7 +276,7 @@ mod tests {
         assert_eq!((track.first, track.last), (now(0), now(2)), "frames in which it is lost do not count");
         let best = track.best.as_ref().unwrap();
         assert_eq!((best.moment, best.confidence, best.rect, best.label_id), (now(1), 0.9, rect(11.0), 3));
-        let path: Vec<_> = track.path.places().map(|place| (place.moment.frame, place.centre)).collect();
+        let path: Vec<_> = track.path.places().map(|place| (place.frame, place.centre)).collect();
         assert_eq!(path, [(0, [2.0, 11.0]), (1, [12.0, 11.0]), (2, [22.0, 11.0])]);
         assert_eq!(tracks.end().iter().map(|track| track.id).collect::<Vec<_>>(), [2]);
         assert_eq!(tracks.end(), []);
@@ -276,7 +314,7 @@ mod tests {
                 tracks.see(&[object(1, "car", "tracked", frame as f32, 0.5)], now(frame), 300 * MS);
             }
             let track = tracks.end().remove(0);
-            let numbers: Vec<_> = track.path.places().map(|place| place.moment.frame).collect();
+            let numbers: Vec<_> = track.path.places().map(|place| place.frame).collect();
             assert!(
                 numbers.len() <= Path::MOST && numbers.len() as u64 >= frames.min(32),
                 "{frames}: {}",

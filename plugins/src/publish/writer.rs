@@ -12,6 +12,7 @@ use super::params::{Details, Messages, PublishParams, UNKNOWN};
 use super::record::{
     EventRecord, FrameRecord, Head, MapRecord, ObjectRecord, TrackEndRecord, ZoneEventRecord, ZoneRecords,
 };
+use super::second_pass::{Gathered, PassCounts, PassParams, rows};
 use super::tracks::{End, Track};
 
 /// A frame that is written.
@@ -125,6 +126,39 @@ impl Writer {
             Ok(names.message(RecordKind::Events, head.id, payload))
         };
         events.map(message).collect()
+    }
+
+    /// Of tracks that have ended for this reason, and nothing of their stream follows: after a second pass, if there is one.
+    pub fn last(
+        &mut self,
+        names: Names<'_>,
+        (tracks, end): (Vec<Track>, End),
+        gathered: &mut Gathered,
+        counts: &mut PassCounts,
+    ) -> serde_json::Result<Messages> {
+        let Some(pass) = names.params.second_pass else {
+            let messages = tracks.iter().map(|track| self.track(names, track, end));
+            return messages.filter_map(Result::transpose).collect();
+        };
+        tracks.into_iter().for_each(|track| gathered.end(track, end));
+        self.passed(names, gathered, pass, counts)
+    }
+
+    /// Makes the second pass over what is gathered.
+    pub fn passed(
+        &mut self,
+        names: Names<'_>,
+        gathered: &mut Gathered,
+        pass: PassParams,
+        counts: &mut PassCounts,
+    ) -> serde_json::Result<Messages> {
+        let passed = gathered.pass(&pass, counts);
+        if !pass.of_tracks {
+            return Ok(rows(&passed).map(|rows| self.rows(names, RecordKind::Tracks, rows)).collect());
+        }
+        let tracks = passed.tracks();
+        let messages = tracks.iter().map(|(track, end)| self.track(names, track, *end));
+        messages.filter_map(Result::transpose).collect()
     }
 
     /// None, where the track is not wanted.

@@ -69,11 +69,11 @@ impl Settings {
             (Some(_), Some(_)) => Err("zones and zones-file are both set: set only one of them".to_owned()),
             (None, None) => Err(none()),
             (Some(text), None) => {
-                let zones = syntax::zones(text).map_err(|why| format!("zones: {why}"))?;
-                if zones.is_empty() {
+                let (zones, ground) = syntax::zones(text).map_err(|why| format!("zones: {why}"))?;
+                if zones.is_empty() && ground.is_none() {
                     return Err(none());
                 }
-                let params = params(self.units, zones, None);
+                let params = params(self.units, zones, ground);
                 params.check().map(|()| params).map_err(|why| format!("zones: {why}"))
             }
             (None, Some(ZonesFile { path, content })) => {

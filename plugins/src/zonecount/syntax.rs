@@ -1,25 +1,77 @@
-//! Zones as the property writes them: `door=line:100,400,500,400;yard=polygon:0,300,600,300,600,570:classes=person:dwell=30`.
+//! Zones as the property writes them: `door=line:100,400,500,400;yard=polygon:0,300,600,300,600,570:classes=person:dwell=30`, and the
+//! ground: `ground=plane:812,378,1114,378,1862,1026,58,1026:metres=7,40`.
 
+use cudainfer_kernels::ground::{GroundMap, Metres};
 use cudainfer_kernels::words::Words as _;
-use cudainfer_kernels::zones::{Anchor, Zone, ZoneKind};
+use cudainfer_kernels::zones::{Anchor, GroundParams, Zone, ZoneKind};
 
 /// An example of a zone, for error messages.
 pub(super) const EXAMPLE: &str = "door=line:100,400,500,400;yard=polygon:0,300,600,300,600,570";
 
-/// Reads the zones of the property.
+/// An example of the ground.
+const PLANE: &str = "ground=plane:812,378,1114,378,1862,1026,58,1026:metres=7,40";
+
+/// Reads the zones of the property, and the ground, if it is among them.
 ///
 /// # Errors
 /// A sentence with the part that is wrong.
-pub(super) fn zones(text: &str) -> Result<Vec<Zone>, String> {
-    text.split(';').map(str::trim).filter(|part| !part.is_empty()).map(zone).collect()
+pub(super) fn zones(text: &str) -> Result<(Vec<Zone>, Option<GroundParams>), String> {
+    let (mut zones, mut ground) = (Vec::new(), None);
+    for text in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
+        let named = text.split_once('=').filter(|(name, _)| !name.contains(':'));
+        let (name, rest) = named.ok_or_else(|| {
+            format!("'{text}' has no name: zones are written NAME=KIND:POINTS, as in {EXAMPLE}")
+        })?;
+        let kind = rest.split(':').next().unwrap_or_default().trim();
+        if kind != "plane" {
+            zones.push(zone(name.trim(), rest)?);
+        } else if name.trim() != "ground" {
+            return Err(format!(
+                "'{}' is a plane, and the only plane is the ground: write it as in {PLANE}",
+                name.trim()
+            ));
+        } else if ground.replace(plane(rest).map_err(|why| format!("ground: {why}"))?).is_some() {
+            return Err("there are two grounds, and a frame has one: leave one of them out".to_owned());
+        }
+    }
+    Ok((zones, ground))
 }
 
-fn zone(text: &str) -> Result<Zone, String> {
-    let named = text.split_once('=').filter(|(name, _)| !name.contains(':'));
-    let (name, rest) = named.ok_or_else(|| {
-        format!("'{text}' has no name: zones are written NAME=KIND:POINTS, as in {EXAMPLE}")
+/// `plane:X1,Y1,…,X4,Y4:metres=7,40:anchor=center`
+fn plane(text: &str) -> Result<GroundParams, String> {
+    let mut parts = text.split(':').map(str::trim).skip(1);
+    let frame = points(parts.next().unwrap_or_default())?;
+    let (mut metres, mut anchor) = (None, None);
+    for option in parts {
+        let (key, value) = option.split_once('=').unwrap_or((option, ""));
+        match (key.trim(), value.trim()) {
+            ("anchor", word) => anchor = Some(self::anchor(word)?),
+            ("metres", list) => {
+                let places = points(list).map_err(|why| format!("metres: {why}"))?;
+                metres = Some(match places[..] {
+                    [sides] => Metres::Rectangle(sides),
+                    _ => Metres::Places(places),
+                });
+            }
+            _ => return Err(format!("'{option}' is not an option of the ground: use metres or anchor")),
+        }
+    }
+    let metres = metres.ok_or_else(|| {
+        format!("it has no metres, which say where its points are: write width and length of the rectangle, as in {PLANE}")
     })?;
-    let name = name.trim();
+    Ok(GroundParams {
+        map: GroundMap::Points { frame, metres },
+        units: None,
+        anchor: anchor.unwrap_or_default(),
+    })
+}
+
+/// A point of a box.
+fn anchor(word: &str) -> Result<Anchor, String> {
+    Anchor::of_word(word).ok_or_else(|| format!("'{word}' is not an anchor: use one of {}", Anchor::list()))
+}
+
+fn zone(name: &str, rest: &str) -> Result<Zone, String> {
     let wrong = |why: String| format!("zone '{name}': {why}");
     let mut parts = rest.split(':').map(str::trim);
     let kind = match parts.next() {
@@ -70,9 +122,7 @@ fn set(zone: &mut Zone, option: &str) -> Result<(), String> {
                 value.split(',').map(str::trim).filter(|c| !c.is_empty()).map(str::to_owned).collect();
         }
         "anchor" => {
-            let anchor = Anchor::of_word(value)
-                .ok_or_else(|| format!("'{value}' is not an anchor: use one of {}", Anchor::list()))?;
-            zone.anchor = Some(anchor);
+            zone.anchor = Some(anchor(value)?);
         }
         "hole" => zone.holes.push(points(value).map_err(|why| format!("hole: {why}"))?),
         "inertia" => zone.inertia = Some(inertia(count("inertia", "frames")?)?),
@@ -137,7 +187,7 @@ mod tests {
         let text = " door = line: 1, 2.5, -3,4e1 ;yard=polygon:0,0,9,0,9,9:classes=person, 2:anchor=top-left\
                     :dwell=1.5:occupancy=3:hole=2,1,3,1,3,2 : hole=5,1,6,1,6,2:inertia=4:loitering=60\
                     :min-speed=8.5:max-speed=20;;";
-        let [door, yard] = &super::zones(text).unwrap()[..] else { panic!("there are two zones") };
+        let [door, yard] = &super::zones(text).unwrap().0[..] else { panic!("there are two zones") };
         assert_eq!(door, &Zone::new("door", ZoneKind::Line, vec![[1.0, 2.5], [-3.0, 40.0]]));
         assert_eq!((yard.name.as_str(), yard.kind, yard.points.len()), ("yard", ZoneKind::Polygon, 3));
         assert_eq!(yard.classes, ["person", "2"]);
@@ -147,7 +197,22 @@ mod tests {
         assert_eq!((yard.min_speed, yard.max_speed), (Some(8.5), Some(20.0)));
         let holes = [[[2.0, 1.0], [3.0, 1.0], [3.0, 2.0]], [[5.0, 1.0], [6.0, 1.0], [6.0, 2.0]]];
         assert_eq!(yard.holes, holes);
-        assert_eq!(super::zones(" ; "), Ok(vec![]));
+        assert_eq!(super::zones(" ; "), Ok((vec![], None)));
+    }
+
+    #[test]
+    fn the_ground_is_read_beside_zones_also_one_that_has_its_name() {
+        let text =
+            "ground=polygon:0,0,9,0,9,9;ground = plane: 1,2,3,2,4,5,0,5 : metres = 7, 40 :anchor=center";
+        let (zones, ground) = super::zones(text).unwrap();
+        assert_eq!((zones.len(), zones[0].name.as_str(), zones[0].kind), (1, "ground", ZoneKind::Polygon));
+        let frame = vec![[1.0, 2.0], [3.0, 2.0], [4.0, 5.0], [0.0, 5.0]];
+        let map = GroundMap::Points { frame: frame.clone(), metres: Metres::Rectangle([7.0, 40.0]) };
+        assert_eq!(ground, Some(GroundParams { map, units: None, anchor: Anchor::Center }));
+        let places = vec![[0.0, 0.0], [7.0, 0.0], [7.0, 40.0], [0.0, 40.0]];
+        let (_, ground) = super::zones("ground=plane:1,2,3,2,4,5,0,5:metres=0,0,7,0,7,40,0,40").unwrap();
+        let map = GroundMap::Points { frame, metres: Metres::Places(places) };
+        assert_eq!(ground, Some(GroundParams { map, units: None, anchor: Anchor::default() }));
     }
 
     #[test]
@@ -172,6 +237,19 @@ mod tests {
             ("a=polygon:0,0,9,0,9,9:hole=1,2,3", &["zone 'a': hole: 3 coordinates"]),
             ("a=polygon:0,0,9,0,9,9:loitering=0", &["loitering", "above 0"]),
             ("a=polygon:0,0,9,0,9,9:min-speed=fast", &["min-speed: 'fast' is not a number of m/s"]),
+            (
+                "road=plane:1,2,3,2,4,5,0,5:metres=7,40",
+                &["'road' is a plane", "the only plane is the ground"],
+            ),
+            ("ground=plane:1,2,3,2,4,5,0,5", &["ground: it has no metres", "metres=7,40"]),
+            ("ground=plane:1,2,3,2,4,5,0,5:metres=7", &["ground: metres: 1 coordinates are not pairs"]),
+            ("ground=plane:1,2,3,2,4,5,0,5:metres=7,wide", &["ground: metres: 'wide' is not a number"]),
+            (
+                "ground=plane:1,2,3,2,4,5,0,5:metres=7,40:dwell=3",
+                &["'dwell=3' is not an option of the ground"],
+            ),
+            ("ground=plane:1,2,3,2,4,5,0,5:metres=7,40:anchor=foot", &["ground: 'foot' is not an anchor"]),
+            ("ground=plane:0,0,1,0:metres=1,1;ground=plane:0,0,1,0:metres=1,1", &["two grounds"]),
             ("a=polygon:0,0,9,0,9,9:max-speed=-2", &["max-speed", "above 0, not -2"]),
         ] {
             let error = super::zones(text).unwrap_err();

@@ -1,6 +1,7 @@
 //! The configuration: TOML to structs that are checked. docs/serve.md describes the keys.
 
 mod file;
+mod ground;
 mod json;
 mod kept;
 mod output;
@@ -18,6 +19,7 @@ mod uri;
 mod zone;
 
 pub use file::{Config, Publish, Wrong};
+pub use ground::{Ground, Metres};
 pub use json::read_json;
 pub use kept::{ChangedModel, Kept, Patched};
 pub use output::{RecordingSettings, SnapshotSettings};

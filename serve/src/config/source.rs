@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{RecordingSettings, RestartOfSource, Scalar, SnapshotSettings, Uri, Zone, ZoneUnits};
+use super::{Ground, RecordingSettings, RestartOfSource, Scalar, SnapshotSettings, Uri, Zone, ZoneUnits};
 
 /// The keys of a source, in the file and in JSON. It is serialized with its passwords: for the state and for changes, never
 /// for answers.
@@ -29,6 +29,9 @@ pub struct SourceConfig {
     /// Zones for the pipeline's `zonecount`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub zones: Vec<Zone>,
+    /// Where the ground is, for speeds in the world.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ground: Option<Ground>,
     /// Or a file with them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zones_file: Option<PathBuf>,
@@ -111,7 +114,16 @@ impl SourceConfig {
         if !self.zones.is_empty() && self.zones_file.is_some() {
             return Err(("zones-file", "zones and zones-file are both set: set one of them".into()));
         }
-        super::zones_text(&self.zones).map_err(|sentence| ("zones", sentence))?;
+        if self.ground.is_some() && self.zones_file.is_some() {
+            return Err((
+                "zones-file",
+                "ground and zones-file are both set: set one of them, or write [ground] into the file".into(),
+            ));
+        }
+        if let Some(Err(sentence)) = self.ground.as_ref().map(Ground::text) {
+            return Err(("ground", sentence));
+        }
+        super::zones_text(&self.zones, None).map_err(|sentence| ("zones", sentence))?;
         if let Some(Err(sentence)) = self.record.as_ref().map(RecordingSettings::check) {
             return Err(("record", sentence));
         }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
-use super::Scalar;
+use super::{Ground, Scalar};
 
 /// A zone of a source, with the keys of zonecount's `zones-file`.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -37,6 +37,12 @@ pub struct Zone {
     /// Number of objects at which there is an event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub occupancy: Option<u32>,
+    /// The least speed in metres per second at which there is an event; it needs the ground.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_speed: Option<f64>,
+    /// The greatest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_speed: Option<f64>,
 }
 
 impl Zone {
@@ -45,23 +51,8 @@ impl Zone {
     /// # Errors
     /// A sentence.
     pub fn check(&self, units: ZoneUnits) -> Result<(), String> {
-        let mut numbers = self.points.iter().chain(self.holes.iter().flatten()).flatten();
-        match units {
-            // A zone may reach beyond the frame, but not by far.
-            ZoneUnits::Fraction => match numbers.find(|number| !(-1.0..=2.0).contains(*number)) {
-                Some(number) => Err(format!(
-                    "zone '{}' has the coordinate {number}, expected parts of the frame's size, 0 to 1: set zone-units = \"pixels\" \
-                     if pixels are meant",
-                    self.name
-                )),
-                None => Ok(()),
-            },
-            ZoneUnits::Pixels if numbers.all(|number| number.abs() <= 1.0) => Err(format!(
-                "zone '{}' is not larger than a pixel: set zone-units = \"fraction\" if its points are parts of the frame's size",
-                self.name
-            )),
-            ZoneUnits::Pixels => Ok(()),
-        }
+        let points = self.points.iter().chain(self.holes.iter().flatten());
+        units.check(&format!("zone '{}'", self.name), points)
     }
 }
 
@@ -93,14 +84,40 @@ impl ZoneUnits {
             Self::Fraction => "fraction",
         }
     }
+
+    /// Checks that these points of `what` can be in these units.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub(super) fn check<'a>(
+        self,
+        what: &str,
+        points: impl Iterator<Item = &'a [f64; 2]>,
+    ) -> Result<(), String> {
+        let mut numbers = points.flatten();
+        match self {
+            // A zone may reach beyond the frame, but not by far.
+            Self::Fraction => match numbers.find(|number| !(-1.0..=2.0).contains(*number)) {
+                Some(number) => Err(format!(
+                    "{what} has the coordinate {number}, expected parts of the frame's size, 0 to 1: set zone-units = \"pixels\" \
+                     if pixels are meant"
+                )),
+                None => Ok(()),
+            },
+            Self::Pixels if numbers.all(|number| number.abs() <= 1.0) => Err(format!(
+                "{what} is not larger than a pixel: set zone-units = \"fraction\" if its points are parts of the frame's size"
+            )),
+            Self::Pixels => Ok(()),
+        }
+    }
 }
 
-/// The zones as zonecount's property `zones` has them.
+/// The zones and the ground as zonecount's property `zones` has them.
 ///
 /// # Errors
-/// A sentence, if a name or a class has a character that is a separator in that property.
-pub fn zones_text(zones: &[Zone]) -> Result<String, String> {
-    let mut text = String::new();
+/// A sentence, if a name or a class has a character that is a separator in that property, or if the ground has not four points.
+pub fn zones_text(zones: &[Zone], ground: Option<&Ground>) -> Result<String, String> {
+    let mut text = ground.map(Ground::text).transpose()?.unwrap_or_default();
     for zone in zones {
         let classes: Vec<String> = zone.classes.iter().map(Scalar::to_string).collect();
         let anchor = zone.anchor.as_ref();
@@ -131,6 +148,8 @@ pub fn zones_text(zones: &[Zone]) -> Result<String, String> {
             ("dwell", zone.dwell.map(|seconds| seconds.to_string())),
             ("loitering", zone.loitering.map(|seconds| seconds.to_string())),
             ("occupancy", zone.occupancy.map(|number| number.to_string())),
+            ("min-speed", zone.min_speed.map(|speed| speed.to_string())),
+            ("max-speed", zone.max_speed.map(|speed| speed.to_string())),
         ] {
             if let Some(value) = value {
                 let _ = write!(text, ":{key}={value}");
@@ -149,18 +168,25 @@ mod tests {
         let zones: Vec<Zone> = serde_json::from_str(
             r#"[{"name": "door", "kind": "line", "points": [[0.1, 0.7], [0.4, 0.7]], "classes": ["person", 2]},
                 {"name": "yard", "kind": "polygon", "points": [[0,0],[1,0],[1,1]], "anchor": "center", "dwell": 30,
-                 "holes": [[[0.5, 0.1], [0.9, 0.1], [0.9, 0.5]]], "inertia": 5, "loitering": 120}]"#,
+                 "holes": [[[0.5, 0.1], [0.9, 0.1], [0.9, 0.5]]], "inertia": 5, "loitering": 120, "min-speed": 8.5, "max-speed": 20}]"#,
         )
         .unwrap();
         let text = "door=line:0.1,0.7,0.4,0.7:classes=person,2;yard=polygon:0,0,1,0,1,1:hole=0.5,0.1,0.9,0.1,0.9,0.5\
-             :anchor=center:inertia=5:dwell=30:loitering=120";
-        assert_eq!(zones_text(&zones).unwrap(), text);
+             :anchor=center:inertia=5:dwell=30:loitering=120:min-speed=8.5:max-speed=20";
+        assert_eq!(zones_text(&zones, None).unwrap(), text);
+        let ground: Ground = serde_json::from_str(
+            r#"{"points": [[0.4, 0.3], [0.6, 0.3], [1, 1], [0, 1]], "metres": [7, 40]}"#,
+        )
+        .unwrap();
+        let plane = "ground=plane:0.4,0.3,0.6,0.3,1,1,0,1:metres=7,40";
+        assert_eq!(zones_text(&zones, Some(&ground)).unwrap(), format!("{plane};{text}"));
+        assert_eq!(zones_text(&[], Some(&ground)).unwrap(), plane);
         assert_eq!(zones[0].check(ZoneUnits::Fraction), Ok(()));
         assert!(zones[0].check(ZoneUnits::Pixels).unwrap_err().contains("not larger than a pixel"));
         let wide = Zone { points: vec![[0.1, 0.7], [40.0, 70.0]], ..zones[0].clone() };
         assert_eq!(wide.check(ZoneUnits::Pixels), Ok(()));
         assert!(wide.check(ZoneUnits::Fraction).unwrap_err().contains("the coordinate 40,"));
         let odd = Zone { name: "a;b".into(), ..zones[0].clone() };
-        assert!(zones_text(&[odd]).unwrap_err().contains("a;b"));
+        assert!(zones_text(&[odd], None).unwrap_err().contains("a;b"));
     }
 }

@@ -30,6 +30,14 @@ pub async fn zones() -> impl IntoResponse {
     ([(CONTENT_TYPE, SCRIPT)], include_str!("../../page/zones.js"))
 }
 
+pub async fn ground() -> impl IntoResponse {
+    ([(CONTENT_TYPE, SCRIPT)], include_str!("../../page/ground.js"))
+}
+
+pub async fn plane() -> impl IntoResponse {
+    ([(CONTENT_TYPE, SCRIPT)], include_str!("../../page/plane.js"))
+}
+
 pub async fn style() -> impl IntoResponse {
     ([(CONTENT_TYPE, CSS)], include_str!("../../page/style.css"))
 }

@@ -34,6 +34,8 @@ fn table() -> Vec<Route> {
         open("/app.js", get(page::app)),
         open("/api.js", get(page::api)),
         open("/zones.js", get(page::zones)),
+        open("/ground.js", get(page::ground)),
+        open("/plane.js", get(page::plane)),
         open("/style.css", get(page::style)),
         open("/livez", get(health::livez)),
         open("/readyz", get(health::readyz)),

@@ -115,7 +115,7 @@ fn same_but_properties(old: &StreamSpec, new: &StreamSpec) -> bool {
         spec.source.set.clear();
         spec.source.overrides.clear();
         spec.source.zones.clear();
-        (spec.source.zones_file, spec.source.zone_units) = (None, None);
+        (spec.source.ground, spec.source.zones_file, spec.source.zone_units) = (None, None, None);
         (spec.source.restart, spec.source.loops) = (None, false);
         spec.restart = crate::config::Restart::default();
         spec.description = crate::config::FilledDescription::default();

@@ -59,7 +59,7 @@ impl StreamSpec {
             // The file may have been missing when the permission was checked before.
             permission::check_model(config, &changed.now).map_err(|sentence| (key, sentence))?;
         }
-        description.check_zones(&self.source.zones).map_err(|sentence| ("zones", sentence))
+        description.check_zones(&self.source).map_err(|sentence| ("zones", sentence))
     }
 
     /// Checks the source, as far as it is known without contacting it.

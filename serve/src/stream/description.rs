@@ -7,7 +7,7 @@ use gst::prelude::*;
 
 use super::StreamSpec;
 use super::parse::parse;
-use crate::config::{Scalar, SourceConfig, Zone, ZoneUnits, zones_text};
+use crate::config::{Scalar, SourceConfig, ZoneUnits, zones_text};
 
 /// Properties that elements of one instance need not have in common.
 const NOT_OF_THE_INSTANCE: [&str; 5] = ["instance", "model", "priority", "leaky", "max-in-flight"];
@@ -88,7 +88,7 @@ impl Description {
     }
 
     /// Whether each zonecount has zones and takes them, by its own checks, and whether their points can be in its units.
-    pub(super) fn check_zones(&self, zones: &[Zone]) -> Result<(), String> {
+    pub(super) fn check_zones(&self, source: &SourceConfig) -> Result<(), String> {
         for counter in elements::of_factory(&self.bin, "zonecount") {
             let alone = elements::make("zonecount", "zonecount")?;
             for name in ["zones", "zones-file", "units", "anchor"] {
@@ -99,7 +99,8 @@ impl Description {
             }
             let fraction = alone.property_value("units").serialize().is_ok_and(|units| units == "fraction");
             let units = if fraction { ZoneUnits::Fraction } else { ZoneUnits::Pixels };
-            zones.iter().try_for_each(|zone| zone.check(units))?;
+            source.zones.iter().try_for_each(|zone| zone.check(units))?;
+            source.ground.iter().try_for_each(|ground| ground.check(units))?;
         }
         Ok(())
     }
@@ -179,25 +180,26 @@ fn found(bin: &gst::Bin, name: &str) -> Result<Vec<gst::Element>, String> {
 
 fn set_zones(bin: &gst::Bin, source: &SourceConfig) -> Result<(), (&'static str, String)> {
     let counters = elements::of_factory(bin, "zonecount");
-    let key = match (&source.zones_file, source.zones.is_empty(), source.zone_units) {
-        (Some(_), ..) => "zones-file",
-        (_, false, _) => "zones",
-        (_, _, Some(_)) => "zone-units",
-        _ => return Ok(()),
-    };
+    let keys = [
+        ("zones-file", source.zones_file.is_some()),
+        ("zones", !source.zones.is_empty()),
+        ("ground", source.ground.is_some()),
+        ("zone-units", source.zone_units.is_some()),
+    ];
+    let Some((key, _)) = keys.into_iter().find(|(_, is_set)| *is_set) else { return Ok(()) };
     if counters.is_empty() {
         return Err((
             key,
             format!("the line of pipeline '{}' has no zonecount for the zones", source.pipeline),
         ));
     }
-    let zones = zones_text(&source.zones).map_err(|sentence| ("zones", sentence))?;
+    let zones = zones_text(&source.zones, source.ground.as_ref()).map_err(|sentence| (key, sentence))?;
     for counter in counters {
         let at = |sentence| (key, sentence);
         if let Some(file) = &source.zones_file {
             counter.set_property("zones", None::<String>);
             properties::set(&counter, "zones-file", &Scalar::Text(file.display().to_string())).map_err(at)?;
-        } else if !source.zones.is_empty() {
+        } else if !zones.is_empty() {
             counter.set_property("zones-file", None::<String>);
             properties::set(&counter, "zones", &Scalar::Text(zones.clone())).map_err(at)?;
         }

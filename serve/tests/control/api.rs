@@ -214,3 +214,64 @@ fn links_among_recordings_are_neither_listed_nor_served() {
     let listed = get(&format!("{url}/recordings")).json();
     assert_eq!(listed["recordings"].as_array().map(Vec::len), Some(1), "{listed}");
 }
+
+#[test]
+fn the_ground_is_put_with_the_zones_and_speeds_need_it() {
+    use gst::prelude::*;
+    let service = Service::start(&configuration(""));
+    service.plays("door");
+    let url = format!("{}/v1/streams/door/zones", service.url);
+    let zone = json!({"name": "road", "kind": "polygon", "points": [[0, 0], [1, 0], [1, 1], [0, 1]], "min-speed": 0.5, "inertia": 3});
+    let points = json!([[0.4, 0.3], [0.6, 0.3], [1.0, 1.0], [0.0, 1.0]]);
+    let body = |ground: serde_json::Value| json!({"units": "fraction", "zones": [zone], "ground": ground});
+
+    let ground = json!({"points": points, "metres": [7.0, 40.0], "anchor": "center"});
+    let answer = send("PUT", &url, &body(ground.clone())).json();
+    assert_eq!((&answer["change"]["applied"], &answer["ground"]), (&json!("live"), &ground), "{answer}");
+    assert_eq!(get(&url).json()["ground"], ground);
+    let is_set = || {
+        let element = service.fleet.built("door")?.description.element("zonecount")?;
+        element.property::<Option<String>>("zones")
+    };
+    let text = is_set().unwrap();
+    assert!(
+        text.starts_with("ground=plane:0.4,0.3,0.6,0.3,1,1,0,1:metres=7,40:anchor=center;road="),
+        "{text}"
+    );
+
+    // The ground is replaced as a whole, and goes with a request that names none.
+    let places = json!({"points": points, "metres": [[0.0, 0.0], [7.0, 0.0], [7.0, 40.0], [0.0, 40.0]]});
+    assert_eq!(send("PUT", &url, &body(places.clone())).status, 200);
+    assert_eq!(get(&url).json()["ground"], places);
+
+    let three = json!([[0.4, 0.3], [0.6, 0.3], [1.0, 1.0]]);
+    let crossed = json!([[0.4, 0.3], [1.0, 1.0], [0.6, 0.3], [0.0, 1.0]]);
+    let flat = json!([[0.4, 0.3], [0.6, 0.3], [0.8, 0.3], [0.0, 1.0]]);
+    for (wrong, parts) in [
+        (json!({"zones": [zone], "units": "fraction"}), ["min-speed", "[ground]"]),
+        (body(json!({"points": three, "metres": [7, 40]})), ["3 points", "expected 4"]),
+        (body(json!({"points": points, "metres": [7, 0]})), ["[ground]", "0"]),
+        (body(json!({"points": points, "metres": 7})), ["metres", "[7, 30]"]),
+        (body(json!({"points": points})), ["metres", "missing"]),
+        (body(json!({"points": crossed, "metres": [7, 40]})), ["[ground]", "order"]),
+        (body(json!({"points": flat, "metres": [7, 40]})), ["[ground]", "line"]),
+        (body(json!({"points": points, "metres": [7, 40], "anchor": "foot"})), ["'foot'", "anchor"]),
+        (
+            json!({"units": "pixels", "zones": [], "ground": {"points": points, "metres": [7, 40]}}),
+            ["the ground", "pixel"],
+        ),
+    ] {
+        let answer = send("PUT", &url, &wrong);
+        assert_eq!(answer.status, 400, "{wrong}: {answer:?}");
+        let sentence = answer.error();
+        for part in parts {
+            assert!(sentence.contains(part), "{wrong}: {part} is not in: {sentence}");
+        }
+        assert_eq!(get(&url).json()["ground"], places, "{wrong} has changed something");
+    }
+    // The ground alone is enough for places; without it the zones' speeds have to go as well.
+    assert_eq!(send("PUT", &url, &json!({"units": "fraction", "zones": [], "ground": places})).status, 200);
+    let slow = json!({"name": "road", "kind": "polygon", "points": [[0, 0], [1, 0], [1, 1], [0, 1]]});
+    assert_eq!(send("PUT", &url, &json!({"units": "fraction", "zones": [slow]})).status, 200);
+    assert_eq!(get(&url).json().get("ground"), None);
+}

@@ -114,6 +114,8 @@ fn what_is_documented_is_answered_as_it_is_documented() {
         "/app.js",
         "/api.js",
         "/zones.js",
+        "/ground.js",
+        "/plane.js",
         "/style.css",
         "/v1/openapi.json",
         "/status",

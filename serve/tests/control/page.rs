@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::api::counted;
 use crate::browser::{Page, installed};
-use crate::service::{Service, configuration};
+use crate::service::{Service, configuration, send};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
@@ -164,4 +164,86 @@ fn on_a_phone_everything_is_reached_and_a_finger_draws() {
         point.iter().zip(expected).all(|(a, b)| (a - b).abs() < 0.01)
     };
     assert!(zones[1].points.iter().zip(&expected).all(near), "{:?}", zones[1].points);
+}
+
+#[test]
+fn four_points_on_the_ground_make_a_grid_of_metres_and_are_saved_with_the_zones() {
+    let Some(chromium) = installed() else { return eprintln!("skipped: there is no chromium") };
+    let service = Service::start(&configuration(""));
+    service.plays("door");
+    // A name that would be markup, if a page let it.
+    let hostile = "<b>zone<script>";
+    let zone = json!({"name": hostile, "kind": "polygon", "points": [[0, 0], [1, 0], [1, 1], [0, 1]]});
+    let zones = json!({"units": "fraction", "zones": [zone]});
+    assert_eq!(send("PUT", &format!("{}/v1/streams/door/zones", service.url), &zones).status, 200);
+    let mut page = Page::open(chromium, &service.url);
+    page.wait("document.querySelector('#list .state')?.textContent === 'playing'");
+    page.click("#list button", 0.5, 0.5);
+    page.wait("document.querySelector('#snapshot').naturalWidth > 0");
+    page.wait("document.querySelectorAll('#zones li').length === 1");
+    assert_eq!(page.evaluate("document.querySelectorAll('main b, main script').length"), json!(0));
+    assert_eq!(page.evaluate("document.querySelector('#zones input').value"), json!(hostile));
+
+    // Points that cross have no grid; the page says why.
+    for points in
+        [[(0.3, 0.2), (0.9, 0.9), (0.7, 0.2), (0.1, 0.9)], [(0.3, 0.2), (0.7, 0.2), (0.9, 0.9), (0.1, 0.9)]]
+    {
+        page.click("#new-ground", 0.5, 0.5);
+        page.wait("document.querySelector('#ground-hint').textContent.startsWith('Set point 1 of 4')");
+        assert_eq!(page.evaluate("document.querySelector('#save').disabled"), json!(true));
+        for (x, y) in points {
+            page.click("#ground-canvas", x, y);
+        }
+        if points[1].0 > 0.8 {
+            page.wait(
+                "document.querySelector('#ground-hint').textContent.startsWith('No ground looks like this')",
+            );
+            assert_eq!(page.evaluate("document.querySelectorAll('#ground-canvas .grid').length"), json!(0));
+        }
+    }
+    page.wait("document.querySelectorAll('.corner').length === 4");
+    for (field, metres) in [("#ground-width", "4"), ("#ground-length", "10")] {
+        page.click(field, 0.5, 0.5);
+        page.evaluate(&format!("document.querySelector('{field}').select()"));
+        page.write(metres);
+    }
+    page.wait("document.querySelector('#ground-hint').textContent === 'The lines are 1 m apart.'");
+    assert_eq!(page.evaluate("document.querySelectorAll('#ground-canvas .grid').length"), json!(5 + 11));
+    // The line in the middle of the width ends in the middle of the far side, and of the near one.
+    let line = "[...document.querySelectorAll('#ground-canvas .grid')][2].getAttribute('points')";
+    let text = page.evaluate(line);
+    let middle: Vec<f64> =
+        text.as_str().unwrap().split([',', ' ']).map(|number| number.parse().unwrap()).collect();
+    let expected = [0.5, 0.2, 0.5, 0.9];
+    // A pixel of the page is about a thousandth of the picture.
+    assert!(middle.iter().zip(expected).all(|(a, b)| (a - b).abs() < 0.005), "{middle:?}");
+    page.evaluate("document.querySelector('.corner').focus()");
+    page.key("ArrowLeft");
+
+    // The zone reports speeds from now on.
+    page.click("#zones summary", 0.1, 0.5);
+    fill(&mut page, "#zones [name='min-speed']", "0.5");
+    fill(&mut page, "#zones [name='loitering']", "20");
+    page.click("#save", 0.5, 0.5);
+    page.wait("document.querySelector('#hint').textContent === 'Saved.'");
+    let source = service.fleet.source("door").unwrap();
+    let ground = source.ground.unwrap();
+    let expected = [[0.29, 0.2], [0.7, 0.2], [0.9, 0.9], [0.1, 0.9]];
+    let is_near = |(point, expected): (&[f64; 2], &[f64; 2])| {
+        point.iter().zip(expected).all(|(a, b)| (a - b).abs() < 0.005)
+    };
+    assert!(ground.points.iter().zip(&expected).all(is_near), "{:?}", ground.points);
+    assert_eq!(json!(ground.metres), json!([4.0, 10.0]));
+    let zone = &source.zones[0];
+    assert_eq!((zone.min_speed, zone.loitering, zone.inertia), (Some(0.5), Some(20.0), None));
+
+    // What the service refuses is shown, and stays as it was.
+    page.click("#remove-ground", 0.5, 0.5);
+    page.click("#save", 0.5, 0.5);
+    page.wait("document.querySelector('#zone-error').textContent.includes('min-speed')");
+    assert!(service.fleet.source("door").unwrap().ground.is_some());
+    // The page loads what is there.
+    page.click("#revert", 0.5, 0.5);
+    page.wait("document.querySelectorAll('#ground-canvas .grid').length === 16");
+    assert_eq!(page.evaluate("document.querySelector('#ground-length').value"), json!("10"));
 }

@@ -7,3 +7,4 @@ mod frame_numbers;
 mod kinds;
 mod labels;
 mod records;
+mod second_pass;

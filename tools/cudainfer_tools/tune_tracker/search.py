@@ -29,8 +29,9 @@ def confidences(high: float, new: float) -> dict[str, str]:
     return {"auto-confidence": "false", "high-confidence": f"{high:g}", "new-confidence": f"{new:g}"}
 
 
-# What is tried, in this order, and with which algorithms. Values that belong together are tried together.
-TRIED: list[tuple[tuple[str, ...], list[dict[str, str]]]] = [
+# What is tried, in this order, and with which algorithms. Values that belong together are tried together; an empty one takes back what was set.
+Tried = list[tuple[tuple[str, ...], list[dict[str, str]]]]
+TRIED: Tried = [
     (
         WITH_WEAK,
         [
@@ -54,7 +55,8 @@ TRIED: list[tuple[tuple[str, ...], list[dict[str, str]]]] = [
 def setting(values: dict[str, str]) -> Setting:
     """Without the thresholds that others adapt."""
     adapts = values.get("auto-confidence") == "true"
-    return tuple(sorted(pair for pair in values.items() if not (adapts and pair[0] in ("high-confidence", "new-confidence"))))
+    adapted = ("high-confidence", "new-confidence") if adapts else ()
+    return tuple(sorted((name, value) for name, value in values.items() if value and name not in adapted))
 
 
 def words(chosen: Setting) -> str:
@@ -62,27 +64,27 @@ def words(chosen: Setting) -> str:
     return " ".join(f"{name}={value}" for name, value in sorted(chosen, key=lambda pair: (pair[0] != "algorithm", pair[0])))
 
 
-def search(score: Score) -> Setting:
-    """The best setting that is found."""
-    begun = [setting({"algorithm": algorithm}) for algorithm in ALGORITHMS]
+def search(score: Score, always: dict[str, str] | None = None, tried: Tried = TRIED, least: float = LEAST_GAIN) -> Setting:
+    """The best setting that is found; all that begin the search have what is `always` set."""
+    begun = [setting({"algorithm": algorithm, **(always or {})}) for algorithm in ALGORITHMS]
     scores = dict(zip(begun, score(begun), strict=True))
     others = sorted(begun[1:], key=lambda one: -scores[one])
-    best = [climb(start, scores[start], score) for start in [begun[0], *others][:STARTS]]
+    best = [climb(start, scores[start], score, tried, least) for start in [begun[0], *others][:STARTS]]
     # Of equals the default's.
     return max(best, key=lambda found: found[1])[0]
 
 
-def climb(start: Setting, reached: float, score: Score) -> tuple[Setting, float]:
+def climb(start: Setting, reached: float, score: Score, all_tried: Tried, least: float) -> tuple[Setting, float]:
     algorithm = dict(start)["algorithm"]
     best = start
     for _ in range(ROUNDS):
         before = best
-        for algorithms, values in TRIED:
+        for algorithms, values in all_tried:
             if algorithm not in algorithms:
                 continue
             tried = [setting({**dict(best), **value}) for value in values]
             found, candidate = max(zip(score(tried), tried, strict=True), key=lambda pair: pair[0])
-            if found >= reached + LEAST_GAIN:
+            if found >= reached + least:
                 best, reached = candidate, found
         if best == before:
             break

@@ -23,6 +23,7 @@ fn composer(kinds: RecordKinds, interval: u64) -> Composer {
         selection,
         interval,
         patience: 1000 * MS,
+        second_pass: None,
     })
 }
 

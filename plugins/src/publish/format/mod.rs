@@ -8,7 +8,7 @@ use gst::glib;
 
 pub(crate) use coco::coco;
 pub(crate) use deepstream::deepstream;
-pub(crate) use mot::mot;
+pub(crate) use mot::{PRESENT, mot, mot_row};
 
 use super::labels::Program;
 

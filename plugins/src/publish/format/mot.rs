@@ -1,9 +1,10 @@
 //! MOTChallenge's text: a row for each tracked object, `frame,id,left,top,width,height,confidence,-1,-1,-1`.
 
-use crate::publish::record::ObjectRecord;
+use crate::publish::record::{BoxRecord, ObjectRecord};
+use crate::publish::tracks::{CARRIED, TRACKED};
 
 /// The states of a track that is in the frame.
-const PRESENT: [&str; 2] = ["tracked", "carried"];
+pub(crate) const PRESENT: [&str; 2] = [TRACKED, CARRIED];
 
 /// The rows of a frame, whose number is from 0 and in the rows from 1; none, where no object has an identity and was detected.
 /// The box is the tracker's.
@@ -11,19 +12,18 @@ pub(crate) fn mot(frame: u64, objects: &[ObjectRecord]) -> Option<Vec<u8>> {
     let row = |object: &ObjectRecord| {
         let track = object.track.as_ref().filter(|track| PRESENT.contains(&track.state.as_str()))?;
         let confidence = object.confidence?;
-        let r = &track.rect;
-        Some(format!(
-            "{},{},{:.2},{:.2},{:.2},{:.2},{confidence:.4},-1,-1,-1",
-            frame + 1,
-            track.id,
-            r.x,
-            r.y,
-            r.w,
-            r.h
-        ))
+        Some(mot_row(frame, track.id, &track.rect, confidence, false))
     };
     let rows: Vec<_> = objects.iter().filter_map(row).collect();
     (!rows.is_empty()).then(|| rows.join("\n").into_bytes())
+}
+
+/// A row. The ninth column, which is the visibility in ground truth of MOT16 and later, is 0 for a box that nobody has seen; all
+/// others have -1 there, which means that nothing is known. Scoring in pixels reads neither.
+pub(crate) fn mot_row(frame: u64, id: u64, rect: &BoxRecord, confidence: f64, is_filled: bool) -> String {
+    let BoxRecord { x, y, w, h } = rect;
+    let visibility = if is_filled { 0 } else { -1 };
+    format!("{},{id},{x:.2},{y:.2},{w:.2},{h:.2},{confidence:.4},-1,{visibility},-1", frame + 1)
 }
 
 #[cfg(test)]

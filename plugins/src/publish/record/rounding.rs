@@ -18,7 +18,7 @@ pub(super) fn degrees(value: f64) -> f64 {
     round(value, 10.0).rem_euclid(360.0)
 }
 
-pub(super) fn score(value: impl Into<f64>) -> f64 {
+pub(crate) fn score(value: impl Into<f64>) -> f64 {
     round(value.into(), 10_000.0)
 }
 

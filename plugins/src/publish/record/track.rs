@@ -26,6 +26,12 @@ pub(crate) struct TrackEndRecord<'a> {
     last: MomentRecord,
     #[serde(skip_serializing_if = "Option::is_none")]
     best: Option<BestRecord>,
+    /// The identities that the second pass has found to be one object, where it was several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    joined: Option<&'a [u64]>,
+    /// Frames in which the second pass has put it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interpolated: Option<u64>,
     path: Vec<PlaceRecord>,
 }
 
@@ -53,6 +59,8 @@ struct PlaceRecord {
     pts: Option<u64>,
     x: f64,
     y: f64,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    interpolated: bool,
 }
 
 impl From<&Moment> for MomentRecord {
@@ -74,8 +82,9 @@ impl From<&Best> for BestRecord {
 
 impl From<&Position> for PlaceRecord {
     fn from(place: &Position) -> Self {
-        let (Moment { frame, pts, .. }, [x, y]) = (place.moment, place.centre.map(pixels));
-        Self { frame, pts, x, y }
+        let Position { frame, pts, centre, is_interpolated } = *place;
+        let [x, y] = centre.map(pixels);
+        Self { frame, pts, x, y, interpolated: is_interpolated }
     }
 }
 
@@ -93,6 +102,8 @@ impl<'a> TrackEndRecord<'a> {
             first: (&track.first).into(),
             last: (&track.last).into(),
             best: track.best.as_ref().map(Into::into),
+            joined: (track.joined.len() > 1).then_some(&track.joined[..]),
+            interpolated: Some(track.interpolated).filter(|count| *count > 0),
             path: track.path.places().map(Into::into).collect(),
         }
     }

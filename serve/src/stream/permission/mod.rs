@@ -49,6 +49,7 @@ pub(super) fn check(
         set,
         overrides,
         zones: _,
+        ground: _,
         zones_file,
         zone_units: _,
         properties: _,

@@ -12,11 +12,13 @@ from cudainfer_tools.bench.report.accuracy import (
     parity,
     poses,
     precision,
+    second_pass,
     sleap,
     still_scenes,
     tiles,
     tracking,
     tuned,
+    tuned_poses,
 )
 from cudainfer_tools.bench.report.costs import labels, metadata, metrics, profiles, publishing, service
 from cudainfer_tools.bench.report.cpu import peaks, pipeline, starts, tracker_speed
@@ -75,7 +77,9 @@ def page(results: Path) -> str:
         *tracking(results),
         "",
         *tuned(results),
+        *tuned_poses(results),
         *left_out(results),
+        *second_pass(results),
         *poses(results),
         "",
         *sleap(results),

@@ -1,0 +1,217 @@
+// The ground of one stream on its picture: four points whose places are known, and the grid of metres that follows from them.
+
+import { gridLines, placesOf } from "./plane.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+/** How far an arrow key moves a point, and with Shift. */
+const STEP = 0.01;
+const LARGE_STEP = 0.05;
+/** Where Enter sets the four points. */
+const BY_KEYBOARD = [[0.4, 0.4], [0.6, 0.4], [0.8, 0.8], [0.2, 0.8]];
+
+const $ = (id) => document.getElementById(id);
+const canvas = $("ground-canvas");
+const picture = $("picture");
+const sides = ["ground-width", "ground-length"].map($);
+
+/** As the service has it: points and metres; null if there is none. */
+let ground = null;
+let saved = "null";
+/** Whether its points can be moved. */
+let edited = false;
+/** The points that have been set, while they are. */
+let drawing = null;
+let report = () => {};
+
+const clamp = (value) => Math.round(Math.min(1, Math.max(0, value)) * 10000) / 10000;
+
+/** Shows the ground that the service has; null for none. */
+export function load(from) {
+  ground = structuredClone(from);
+  saved = JSON.stringify(ground);
+  drawing = null;
+  edited = false;
+  const rectangle = ground && !Array.isArray(ground.metres[0]);
+  sides.forEach((input, index) => (input.value = rectangle ? ground.metres[index] : ""));
+  render();
+}
+
+/** The ground as it is now; null for none. */
+export function current() {
+  return structuredClone(ground);
+}
+
+export function revert() {
+  load(JSON.parse(saved));
+}
+
+/** Whether points are being set. */
+export function isDrawing() {
+  return drawing !== null;
+}
+
+/** Whether something was changed and not saved. */
+export function changed() {
+  return drawing !== null || JSON.stringify(ground) !== saved;
+}
+
+/** Runs this after each change. */
+export function onChange(run) {
+  report = run;
+}
+
+/** Whether zones are being drawn, so that nothing else can be. */
+export function setBusy(busy) {
+  $("new-ground").disabled = busy || drawing !== null;
+  $("edit-ground").disabled = $("remove-ground").disabled = busy || ground === null;
+}
+
+function begin() {
+  drawing = [];
+  edited = false;
+  canvas.focus();
+  render();
+}
+
+/** Takes a point; the fourth is the last. */
+function add(point) {
+  drawing.push(point);
+  if (drawing.length === 4) {
+    ground = { ...ground, points: drawing, metres: typed() ?? ground?.metres ?? [1, 1] };
+    if (!typed() && !Array.isArray(ground.metres[0])) sides.forEach((input, index) => (input.value = ground.metres[index]));
+    drawing = null;
+    edited = true;
+  }
+  render();
+}
+
+/** Width and length as they are typed; null where they are no lengths. */
+function typed() {
+  const values = sides.map((input) => (input.value.trim() === "" ? NaN : Number(input.value)));
+  return values.every((value) => Number.isFinite(value) && value > 0) ? values : null;
+}
+
+function position(event) {
+  const box = canvas.getBoundingClientRect();
+  return [clamp((event.clientX - box.left) / box.width), clamp((event.clientY - box.top) / box.height)];
+}
+
+canvas.addEventListener("pointerdown", (event) => {
+  if (!drawing || event.button !== 0) return;
+  event.preventDefault();
+  add(position(event));
+});
+
+canvas.tabIndex = 0;
+canvas.addEventListener("keydown", (event) => {
+  if (!drawing) return;
+  if (event.key === "Enter") add(BY_KEYBOARD[drawing.length]);
+  else if (event.key === "Escape") cancel();
+  else return;
+  event.preventDefault();
+});
+
+function cancel() {
+  drawing = null;
+  render();
+}
+
+$("new-ground").addEventListener("click", begin);
+$("cancel-ground").addEventListener("click", cancel);
+$("edit-ground").addEventListener("click", () => {
+  edited = !edited;
+  render();
+});
+$("remove-ground").addEventListener("click", () => {
+  ground = null;
+  edited = false;
+  sides.forEach((input) => (input.value = ""));
+  render();
+});
+for (const input of sides) {
+  input.addEventListener("input", () => {
+    if (ground && typed()) ground.metres = typed();
+    drawGrid();
+    report();
+  });
+}
+
+function line(points, name) {
+  const element = document.createElementNS(SVG, "polyline");
+  element.setAttribute("points", points.map((point) => point.join(",")).join(" "));
+  element.classList.add(name);
+  canvas.append(element);
+}
+
+/** Draws the grid, and says what it shows or why it cannot be drawn. */
+function drawGrid() {
+  canvas.replaceChildren();
+  const hint = $("ground-hint");
+  if (drawing) {
+    line(drawing, "edge");
+    hint.textContent =
+      `Set point ${drawing.length + 1} of 4 on the picture, or press Enter: the corners of a rectangle on the ground, one after the ` +
+      "other around it. The first side is its width.";
+    return;
+  }
+  hint.textContent = "";
+  if (!ground) return;
+  line([...ground.points, ground.points[0]], "edge");
+  const grid = gridLines(ground.points, placesOf(ground.metres));
+  if (!grid) {
+    hint.textContent = "No ground looks like this. Set the points in order around the rectangle, no three of them on a line.";
+    return;
+  }
+  for (const ends of grid.lines) line(ends, "grid");
+  const incomplete = sides.some((input) => input.value.trim() !== "") && !typed();
+  hint.textContent = incomplete ? "Width and length are numbers of metres above 0." : `The lines are ${grid.step} m apart.`;
+}
+
+/** A corner that is moved by mouse, finger or arrow keys. */
+function corner(index) {
+  const element = document.createElement("button");
+  element.type = "button";
+  element.className = "corner";
+  element.textContent = index + 1;
+  const place = () => {
+    const [x, y] = ground.points[index];
+    element.style.setProperty("left", `${x * 100}%`);
+    element.style.setProperty("top", `${y * 100}%`);
+    element.setAttribute("aria-label", `Point ${index + 1} of the ground: ${Math.round(x * 100)} %, ${Math.round(y * 100)} %`);
+  };
+  const move = (point) => {
+    ground.points[index] = point;
+    place();
+    drawGrid();
+    report();
+  };
+  place();
+  element.addEventListener("pointerdown", (event) => {
+    element.setPointerCapture(event.pointerId);
+    event.stopPropagation();
+  });
+  element.addEventListener("pointermove", (event) => {
+    if (element.hasPointerCapture(event.pointerId)) move(position(event));
+  });
+  element.addEventListener("keydown", (event) => {
+    const step = event.shiftKey ? LARGE_STEP : STEP;
+    const by = { ArrowLeft: [-step, 0], ArrowRight: [step, 0], ArrowUp: [0, -step], ArrowDown: [0, step] }[event.key];
+    if (!by) return;
+    const [x, y] = ground.points[index];
+    move([clamp(x + by[0]), clamp(y + by[1])]);
+    event.preventDefault();
+  });
+  return element;
+}
+
+function render() {
+  canvas.setAttribute("viewBox", "0 0 1 1");
+  drawGrid();
+  picture.querySelectorAll(".corner").forEach((element) => element.remove());
+  if (edited && ground) picture.append(...ground.points.map((_, index) => corner(index)));
+  const busy = drawing !== null;
+  $("new-ground").hidden = $("edit-ground").hidden = $("remove-ground").hidden = busy;
+  $("cancel-ground").hidden = !busy;
+  canvas.classList.toggle("drawing", busy);
+  report();
+}
