@@ -38,6 +38,7 @@ mod params;
 mod sort;
 mod state;
 mod target;
+mod trial;
 
 #[cfg(test)]
 mod tests;
@@ -46,6 +47,8 @@ pub use appearance::Embeddings;
 pub use input::{AREA_OF_BOX, Poses, TrackerInput};
 pub use params::{Algorithm, MOST_INDIVIDUALS, MOST_MOMENTUM_FRAMES, TrackError, TrackParams};
 pub use state::{State, Track};
+
+pub(crate) use trial::x;
 
 use std::fmt::Debug;
 use std::sync::Arc;
