@@ -80,17 +80,6 @@ impl Kalman {
         self.0.map(|axis| axis.velocity)
     }
 
-    pub(super) fn shift(&mut self, d: [f64; 2], v: [f64; 2]) {
-        for i in 0..2 {
-            self.0[i].value += d[i];
-            self.0[i].velocity += v[i];
-        }
-    }
-    pub(super) fn damp(&mut self, f: f64) {
-        for a in &mut self.0 {
-            a.velocity *= f;
-        }
-    }
     /// Sets the velocity of one measured value to 0, and keeps it there.
     pub(super) fn stop(&mut self, measured: usize) {
         if let Some(axis) = self.0.get_mut(measured) {

@@ -46,7 +46,7 @@ pub(super) fn longest_gap(max_lost: u32) -> f64 {
     f64::from(max_lost).max(LONGEST_GAP) + 1.0
 }
 
-impl<M: Motion + Clone> Targets<M> {
+impl<M: Motion> Targets<M> {
     /// Moves all objects on to the next frame and returns its number, from 1. After a gap of more than `max_lost` frames that
     /// is also longer than a second (of the usual 30 frames), no object is known.
     pub(super) fn begin_frame(&mut self, seen: FrameView<'_>, max_lost: u32) -> u32 {
@@ -56,9 +56,6 @@ impl<M: Motion + Clone> Targets<M> {
         self.frame
     }
 
-    pub(super) fn all_mut(&mut self) -> &mut Vec<Target<M>> {
-        &mut self.all
-    }
     /// Forgets all objects; identities go on.
     pub(super) fn clear(&mut self) {
         self.all.clear();

@@ -30,8 +30,6 @@ pub(super) struct Rule {
     pub(super) momentum: Option<Momentum>,
     /// Whether appearance counts, where both have one.
     pub(super) appearance: Option<AppearanceRule>,
-    pub(super) x: bool,
-    pub(super) low_at: f32,
 }
 
 /// The rule by which similar appearances raise a match's score; BoT-SORT's (section 3.3).
@@ -72,8 +70,6 @@ impl Rule {
             buffer: 0.0,
             momentum: None,
             appearance: Some(AppearanceRule { proximity: params.proximity, distance: params.appearance }),
-            x: false,
-            low_at: 0.0,
         }
     }
 }
@@ -156,49 +152,11 @@ impl Matcher {
         let theirs: Vec<u32> = offered.iter().map(|(_, one)| one.detection.class).collect();
         let may_match = |row: usize, col: usize| !rule.class_aware || ours.get(row) == theirs.get(col);
         self.overlap(&candidates, &offered, seen.is_rotated(), may_match);
-        let (lb, lm) = (crate::track::x("lostbuf", 0.0) as f32, crate::track::x("lostmax", 0.3) as f32);
-        if rule.x && lb > 0.0 {
-            self.pairs.clear();
-            for (row, t) in candidates.iter().enumerate() {
-                let b = (lb * (t.misses as f32 - 1.0)).min(lm);
-                let g = |r: &Rect| Rect {
-                    x: r.x - b * r.w,
-                    y: r.y - b * r.h,
-                    w: r.w * (1.0 + 2.0 * b),
-                    h: r.h * (1.0 + 2.0 * b),
-                };
-                let e = g(&self.expected[row]);
-                for (col, d) in self.seen.iter().enumerate() {
-                    let s = e.iou(&g(d));
-                    if s > 0.0 && may_match(row, col) {
-                        self.pairs.push(Pair { row, col, score: s });
-                    }
-                }
-            }
-        }
         if !seen.sigmas().is_empty() {
             self.compare_poses(seen.sigmas(), &offered, similarity, may_match);
         }
         let gate = self.weigh(&candidates, &offered, rule);
-        if rule.x && crate::track::x("greedy", 0.0) > 0.0 {
-            let mut order: Vec<Pair> = self.pairs.iter().copied().filter(|p| p.score > 0.0).collect();
-            order.sort_by(|a, b| b.score.total_cmp(&a.score).then((a.row, a.col).cmp(&(b.row, b.col))));
-            let (mut r, mut c) = (vec![false; candidates.len()], vec![false; offered.len()]);
-            let mut m = Vec::new();
-            for p in order {
-                if !r[p.row] && !c[p.col] {
-                    r[p.row] = true;
-                    c[p.col] = true;
-                    m.push((p.row, p.col));
-                }
-            }
-            m.sort();
-            self.assignment.matches = m;
-            self.assignment.unmatched_cols = (0..offered.len()).filter(|i| !c[*i]).collect();
-            self.assignment.unmatched_rows = (0..candidates.len()).filter(|i| !r[*i]).collect();
-        } else {
-            assign(&self.pairs, candidates.len(), offered.len(), gate, &mut self.assignment);
-        }
+        assign(&self.pairs, candidates.len(), offered.len(), gate, &mut self.assignment);
         for &(row, col) in &self.assignment.matches {
             if let (Some(target), Some((index, one))) = (candidates.get_mut(row), offered.get(col)) {
                 target.update(*index, one);
@@ -271,69 +229,20 @@ impl Matcher {
                 return false;
             };
             let similarity = pair.score;
-            let mut plus = 0.0f32;
-            if rule.x {
-                let e = self.expected[pair.row];
-                let d = self.seen[pair.col];
-                let hm = crate::track::x("hm", 0.0) as f32;
-                let hi = (e.bottom().min(d.bottom()) - e.y.max(d.y)).max(0.0)
-                    / (e.bottom().max(d.bottom()) - e.y.min(d.y)).max(1e-6);
-                if hm > 0.0 {
-                    pair.score *= hi.powf(hm);
-                }
-                plus += crate::track::x("hp", 0.0) as f32 * hi;
-                let tcm = crate::track::x("tcm", 0.0) as f32;
-                if tcm > 0.0 {
-                    let c = target.conf;
-                    let expect = (c[0]
-                        + if target.misses <= 1 {
-                            crate::track::x("tcmv", 1.0) as f32 * (c[0] - c[1])
-                        } else {
-                            0.0
-                        })
-                    .clamp(0.1, 1.0);
-                    plus -= tcm * (one.detection.confidence - expect).abs();
-                }
-                let sh = crate::track::x("sh", 0.0) as f32;
-                if sh > 0.0 {
-                    let r = |a: f32, b: f32| (a - b).abs() / a.max(b).max(1e-6);
-                    plus += sh * (-(r(e.w, d.w) + r(e.h, d.h))).exp();
-                }
-                let md = crate::track::x("lostpen", 0.0) as f32;
-                plus -= md * (target.misses as f32 - 1.0).min(30.0) / 30.0;
-                if one.detection.confidence < rule.low_at {
-                    plus -= crate::track::x("lowpen", 0.0) as f32;
-                }
-            }
             if rule.weigh_confidence {
                 pair.score *= one.detection.confidence;
             }
             if let Some(appearance) = rule.appearance {
                 pair.score = appearance.weigh(pair.score, similarity, target.appearance(), one);
             }
-            if rule.x && target.misses > 1 && pair.score < crate::track::x("gatelost", 0.0) as f32 {
-                return false;
-            }
             if pair.score < least {
                 return false;
             }
-            if let Some(momentum) =
-                rule.momentum.filter(|_| target.misses <= crate::track::x("mommiss", 10000.0) as u32)
-            {
+            if let Some(momentum) = rule.momentum {
                 if row_heading.0 != pair.row {
                     row_heading = (pair.row, target.heading(momentum.frames));
                 }
                 pair.score = momentum.weigh(pair.score, row_heading.1, one);
-            }
-            if rule.x {
-                pair.score = (pair.score + plus).max(if crate::track::x("plusgate", 0.0) > 0.0 {
-                    0.0
-                } else {
-                    f32::MIN_POSITIVE
-                });
-                if pair.score < crate::track::x("plusgate", 0.0) as f32 {
-                    return false;
-                }
             }
             true
         });

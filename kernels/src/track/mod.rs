@@ -38,7 +38,6 @@ mod params;
 mod sort;
 mod state;
 mod target;
-mod trial;
 
 #[cfg(test)]
 mod tests;
@@ -47,8 +46,6 @@ pub use appearance::Embeddings;
 pub use input::{AREA_OF_BOX, Poses, TrackerInput};
 pub use params::{Algorithm, MOST_INDIVIDUALS, MOST_MOMENTUM_FRAMES, TrackError, TrackParams};
 pub use state::{State, Track};
-
-pub(crate) use trial::x;
 
 use std::fmt::Debug;
 use std::sync::Arc;

@@ -26,9 +26,6 @@ impl<'a> FrameView<'a> {
         Self(frame)
     }
 
-    pub(super) fn input(&self) -> &'a TrackerInput<'a> {
-        self.0
-    }
     pub(super) fn get(&self, index: usize) -> Option<Observation<'a>> {
         let Poses { points, sigmas, around_points } = self.0.poses;
         let pose = points.get(index * sigmas.len()..(index + 1) * sigmas.len()).unwrap_or_default();

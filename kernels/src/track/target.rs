@@ -28,18 +28,12 @@ pub(super) struct Target<M> {
     pub(super) streak: u32,
     /// Index of its detection in this frame.
     pub(super) detection: Option<usize>,
-    pub(super) conf: [f32; 2],
-    pub(super) last: Rect,
-    pub(super) first_conf: f32,
-    pub(super) before: (Rect, [f64; 2]),
-    pub(super) hidden: bool,
-    saved: Option<(M, u32)>,
     posture: Posture,
     angle: f32,
     pub(super) appearance: Appearance,
 }
 
-impl<M: Motion + Clone> Target<M> {
+impl<M: Motion> Target<M> {
     pub(super) fn new(serial: u64, index: usize, one: &Observation<'_>) -> Self {
         let mut target = Self {
             motion: M::new(&one.detection.rect),
@@ -52,12 +46,6 @@ impl<M: Motion + Clone> Target<M> {
             hits: 1,
             streak: 0,
             detection: Some(index),
-            conf: [one.detection.confidence; 2],
-            last: one.detection.rect,
-            first_conf: one.detection.confidence,
-            before: (one.detection.rect, [0.0; 2]),
-            hidden: false,
-            saved: None,
             posture: Posture::default(),
             angle: one.angle,
             appearance: Appearance::default(),
@@ -83,7 +71,6 @@ impl<M: Motion + Clone> Target<M> {
     /// Moves on to the next frame. False when the estimate has become useless.
     pub(super) fn predict(&mut self, seen: FrameView<'_>) -> bool {
         let usable = self.pass(seen);
-        self.before = (self.rect(), self.velocity());
         if self.misses > 0 {
             self.streak = 0;
         }
@@ -100,55 +87,18 @@ impl<M: Motion + Clone> Target<M> {
             self.motion = M::new(&one.detection.rect);
             self.posture = Posture::default();
         } else {
-            if crate::track::x("oru", 0.0) > 0.0
-                && self.misses > 1
-                && let Some((saved, _)) = self.saved.take()
-            {
-                self.motion = saved;
-                let n = self.misses;
-                let (a, b) = (self.last, one.detection.rect);
-                for i in 1..=n {
-                    self.motion.predict(1.0, false);
-                    if i < n {
-                        let t = i as f32 / n as f32;
-                        let l = |a: f32, b: f32| a + t * (b - a);
-                        self.motion.update(&Rect {
-                            x: l(a.x, b.x),
-                            y: l(a.y, b.y),
-                            w: l(a.w, b.w),
-                            h: l(a.h, b.h),
-                        });
-                    }
-                }
-            }
-            self.motion.update_conf(&self.posture.measure(one, &expected), one.detection.confidence);
-            self.saved = Some((self.motion.clone(), 0));
+            self.motion.update(&self.posture.measure(one, &expected));
         }
         self.posture.take(one.pose, &self.motion.rect());
         self.appearance.take(one.embedding);
         self.class = one.detection.class;
         self.angle = one.angle;
-        self.conf = [one.detection.confidence, self.conf[0]];
-        self.last = one.detection.rect;
-        self.hidden = false;
         self.misses = 0;
         self.hits = self.hits.saturating_add(1);
         self.streak = self.streak.saturating_add(1);
         self.detection = Some(index);
     }
 
-    pub(super) fn shift(&mut self, d: [f64; 2], v: [f64; 2]) {
-        self.motion.shift(d, v);
-    }
-    pub(super) fn velocity(&self) -> [f64; 2] {
-        self.motion.velocity()
-    }
-    pub(super) fn damp(&mut self, f: f64) {
-        self.motion.damp(f);
-    }
-    pub(super) fn track_hits(&self) -> u32 {
-        self.hits
-    }
     /// Whether it has ever been published.
     pub(super) fn was_confirmed(&self) -> bool {
         self.id != 0

@@ -14,10 +14,7 @@ use super::kalman::Kalman;
 use crate::geometry::{Affine, Rect};
 
 /// A filter over boxes.
-pub(super) trait Motion: Clone {
-    fn update_conf(&mut self, rect: &Rect, _c: f32) { self.update(rect) }
-    fn shift(&mut self, _d: [f64; 2], _v: [f64; 2]) {}
-    fn damp(&mut self, _f: f64) {}
+pub(super) trait Motion {
     /// Starts at a box, at rest. The box must have a finite position and a finite, positive size.
     fn new(rect: &Rect) -> Self;
     /// Moves on by a time in frames; `lost` when the last frame had no measurement.

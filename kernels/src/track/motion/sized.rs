@@ -102,32 +102,13 @@ impl<const NOISE: u8> Motion for WidthHeight<NOISE> {
         Self(Kalman::new(Self::measure(rect), start))
     }
 
-    fn update_conf(&mut self, rect: &Rect, c: f32) {
-        let k = crate::track::x("nsa", 0.0);
-        let f = if k > 0.0 { (1.0 - k * f64::from(c)).max(0.05) } else { 1.0 };
-        let f = f * crate::track::x("rnoise", 1.0).powi(2);
-        let noise = self.sizes().map(|size| f * (POSITION * size).powi(2));
-        self.0.update(Self::measure(rect), noise);
-    }
-    fn damp(&mut self, f: f64) {
-        self.0.damp(f)
-    }
-    fn shift(&mut self, d: [f64; 2], v: [f64; 2]) {
-        self.0.shift(d, v)
-    }
     fn predict(&mut self, frames: f64, lost: bool) {
         if lost {
             self.0.stop(2);
             self.0.stop(3);
-            self.0.damp(crate::track::x("damp", 1.0));
         }
-        let position = POSITION * crate::track::x("noise", 0.7);
-        let mut q = shares(self.sizes(), position, VELOCITY * crate::track::x("vnoise", 1.0));
-        for v in &mut q[2..] {
-            v.value *= crate::track::x("nsize", 1.0).powi(2);
-            v.velocity *= crate::track::x("vsize", 1.0).powi(2);
-        }
-        self.0.predict(frames, q);
+        let position = POSITION * f64::from(NOISE) / 100.0;
+        self.0.predict(frames, shares(self.sizes(), position, VELOCITY));
     }
 
     fn moved(&mut self, camera: &Affine) {
