@@ -7,7 +7,6 @@ from pathlib import Path
 from cudainfer_tools.bench.report.accuracy import (
     identities,
     intervals,
-    left_out,
     models,
     parity,
     poses,
@@ -21,6 +20,7 @@ from cudainfer_tools.bench.report.accuracy import (
 from cudainfer_tools.bench.report.costs import labels, metadata, metrics, profiles, publishing, service
 from cudainfer_tools.bench.report.cpu import peaks, pipeline, starts, tracker_speed
 from cudainfer_tools.bench.report.gpu import gpu
+from cudainfer_tools.bench.report.left_out import ideas, left_out
 from cudainfer_tools.bench.report.markdown import table
 from cudainfer_tools.bench.report.runtimes import engine, networks, providers
 from cudainfer_tools.bench.report.sleap import labelling
@@ -72,10 +72,11 @@ def page(results: Path) -> str:
         "",
         "## Accuracy",
         "",
+        *left_out(results),
+        *ideas(results),
         *tracking(results),
         "",
         *tuned(results),
-        *left_out(results),
         *poses(results),
         "",
         *sleap(results),
