@@ -13,7 +13,7 @@ use crate::geometry::Rect;
 const EVERY: u64 = 8;
 /// Comparisons of each kind before the means say anything.
 const ENOUGH: u32 = 32;
-/// Comparisons that a mean is over; later ones have the weight of one of so many.
+/// Comparisons that a mean is over; after as many, each new one has the same weight.
 const WINDOW: u32 = 256;
 /// Appearance counts from where neighbours differ by this many times as much as an object over time, ...
 const ON: f64 = 2.0;
