@@ -39,12 +39,17 @@ impl Appearance {
 
     /// The cosine of the angle between it and an embedding, -1 to 1; `None` where one of them is missing.
     pub(super) fn similarity(&self, embedding: &[f32]) -> Option<f32> {
-        if embedding.len() != self.0.len() {
-            return None;
-        }
-        let lengths = length(embedding)? * length(&self.0)?;
-        Some((dot(embedding, &self.0) / lengths).clamp(-1.0, 1.0) as f32)
+        cosine(embedding, &self.0).map(|cosine| cosine as f32)
     }
+}
+
+/// The cosine of the angle between two embeddings, -1 to 1; `None` where one is missing or invalid, or their lengths differ.
+pub(super) fn cosine(a: &[f32], b: &[f32]) -> Option<f64> {
+    if a.len() != b.len() {
+        return None;
+    }
+    let lengths = length(a)? * length(b)?;
+    Some((dot(a, b) / lengths).clamp(-1.0, 1.0))
 }
 
 fn dot(a: &[f32], b: &[f32]) -> f64 {

@@ -93,7 +93,7 @@ impl AppearanceRule {
             return score;
         }
         let counts = |cosine: &f32| 0.5 - 0.5 * cosine <= self.distance;
-        let cosine = seen.similarity(one.embedding).filter(counts);
+        let cosine = seen.similarity(one.compared()).filter(counts);
         cosine.map_or(score, |cosine| score.max(0.5 + 0.5 * cosine))
     }
 }

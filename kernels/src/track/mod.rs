@@ -25,6 +25,7 @@ mod botsort;
 mod bytetrack;
 mod cbiou;
 mod confidence;
+mod distinctness;
 mod individuals;
 mod input;
 mod kalman;
@@ -44,6 +45,7 @@ mod target;
 mod tests;
 
 pub use appearance::Embeddings;
+pub use distinctness::AppearanceSwitch;
 pub use input::{AREA_OF_BOX, Poses, TrackerInput};
 pub use params::{Algorithm, MOST_INDIVIDUALS, MOST_MOMENTUM_FRAMES, TrackError, TrackParams};
 pub use state::{State, Track};
@@ -55,6 +57,7 @@ use crate::associate::Similarity;
 use crate::detect::Detection;
 use crate::device::{CudaStream, DeviceError};
 use confidence::{Confidences, Thresholds};
+use distinctness::Distinctness;
 use individuals::{Individuals, Tracklet};
 use lifecycle::Targets;
 use motion::Motion;
@@ -74,6 +77,10 @@ pub struct Tracker {
     params: TrackParams,
     engine: Box<dyn Engine>,
     confidences: Confidences,
+    /// Whether appearance tells the objects apart, with [`TrackParams::auto_appearance`].
+    distinctness: Distinctness,
+    /// Whether appearance counts until that is known.
+    appearance_at_first: bool,
     similarity: Similarity,
     /// Where the number of individuals is known.
     individuals: Option<Individuals>,
@@ -194,6 +201,8 @@ impl Tracker {
         Self {
             engine: engine(params.algorithm),
             confidences: Confidences::default(),
+            distinctness: Distinctness::default(),
+            appearance_at_first: false,
             similarity: Similarity::on_cpu(),
             individuals: Individuals::new(params.max_tracks),
             start_confidence: params.start_confidence(),
@@ -204,7 +213,12 @@ impl Tracker {
     /// Another tracker with the same parameters that has seen nothing yet and compares on the CPU.
     #[must_use]
     pub fn fresh(&self) -> Self {
-        Self::by(self.params.clone())
+        let at_first = self.appearance_at_first;
+        Self {
+            distinctness: Distinctness::new(at_first),
+            appearance_at_first: at_first,
+            ..Self::by(self.params.clone())
+        }
     }
 
     /// From now on compares poses on the GPU of `stream` where that is faster, which takes crowds
@@ -223,14 +237,17 @@ impl Tracker {
     }
 
     /// From now on embeddings come from another model; two are similar up to a distance of `appearance` ([`TrackParams::appearance`]).
-    /// The objects' appearance so far is forgotten.
+    /// The objects' appearance so far is forgotten. With [`TrackParams::auto_appearance`], `at_first` says whether it counts until it is known
+    /// whether it tells objects apart.
     ///
     /// # Errors
     /// An invalid distance; then nothing changes.
-    pub fn change_appearance(&mut self, appearance: f32) -> Result<(), TrackError> {
+    pub fn change_appearance(&mut self, appearance: f32, at_first: bool) -> Result<(), TrackError> {
         let params = TrackParams { appearance, ..self.params.clone() };
         params.validate()?;
         self.params = params;
+        self.appearance_at_first = at_first;
+        self.distinctness = Distinctness::new(at_first);
         self.engine.clear_appearance();
         self.individuals.iter_mut().for_each(Individuals::clear_appearance);
         Ok(())
@@ -254,6 +271,22 @@ impl Tracker {
         self.start_confidence = params.start_confidence();
         self.params = params;
         Ok(())
+    }
+
+    /// Whether the next update has a use for embeddings. With [`TrackParams::auto_appearance`], some frames do where appearance does not count:
+    /// whether it tells objects apart is found out by them.
+    pub fn wants_embeddings(&self) -> bool {
+        self.compares_appearance() || self.distinctness.is_due()
+    }
+
+    /// Whether appearance counts.
+    pub fn compares_appearance(&self) -> bool {
+        !self.params.auto_appearance || self.distinctness.counts()
+    }
+
+    /// That appearance has begun to count in the last update, or no longer counts; once.
+    pub fn take_appearance_switch(&mut self) -> Option<AppearanceSwitch> {
+        self.distinctness.take_switch()
     }
 
     /// Frames after which no object is known any more, see [`TrackerInput::elapsed`]: `max_lost`, 30 at least, and one.
@@ -290,7 +323,7 @@ impl Tracker {
         let listed = frame.detections.iter().enumerate().filter(|(_, d)| is_used(d));
         let most = if frame.poses.sigmas.is_empty() { MOST_DETECTIONS } else { MOST_POSES };
         let (usable, surplus) = most_confident(listed.map(|(i, d)| (d.confidence, i)).collect(), most);
-        let seen = FrameView::new(frame);
+        let seen = FrameView::new(frame, self.compares_appearance());
         let mut params = self.params.clone();
         if self.engine.unseen() > 0.0 {
             // Hits in a row say for how many frames an object has been there.
@@ -304,14 +337,17 @@ impl Tracker {
             }
         }
         self.start_confidence = params.start_confidence();
-        let Some(individuals) = &mut self.individuals else {
+        if let Some(individuals) = &mut self.individuals {
+            self.engine.step(&params, seen, usable.clone(), &mut self.similarity);
+            individuals.step(&params, seen, &usable, self.engine.tracklets());
+            individuals.publish(tracks);
+        } else {
             self.engine.step(&params, seen, usable, &mut self.similarity);
             self.engine.publish(tracks);
-            return surplus;
-        };
-        self.engine.step(&params, seen, usable.clone(), &mut self.similarity);
-        individuals.step(&params, seen, &usable, self.engine.tracklets());
-        individuals.publish(tracks);
+        }
+        if self.params.auto_appearance {
+            self.distinctness.see(frame.detections, tracks, frame.embeddings);
+        }
         surplus
     }
 
@@ -320,7 +356,7 @@ impl Tracker {
     /// velocities, [`State::Carried`], and `None` for objects that are expected nowhere. Nothing is missed in such a frame, so `max_lost`
     /// does not count it.
     pub fn pass_frame(&mut self, frame: &TrackerInput<'_>, tracks: &mut [Option<Track>]) {
-        let seen = FrameView::new(frame);
+        let seen = FrameView::new(frame, true);
         self.engine.pass(&self.params, seen, tracks);
         self.individuals.iter_mut().for_each(|individuals| individuals.pass(seen));
     }
@@ -368,6 +404,7 @@ impl Tracker {
         self.engine.clear();
         self.individuals.iter_mut().for_each(Individuals::clear);
         self.confidences = Confidences::default();
+        self.distinctness = Distinctness::new(self.appearance_at_first);
     }
 }
 

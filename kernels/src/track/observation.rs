@@ -6,7 +6,10 @@ use crate::geometry::{Affine, Rect};
 
 /// A frame's detections and everything that is known about it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct FrameView<'a>(&'a TrackerInput<'a>);
+pub(super) struct FrameView<'a> {
+    frame: &'a TrackerInput<'a>,
+    compares_appearance: bool,
+}
 
 /// One of its detections.
 #[derive(Clone, Copy, Debug)]
@@ -19,33 +22,43 @@ pub(super) struct Observation<'a> {
     pub(super) angle: f32,
     /// The embedding; empty where there is none.
     pub(super) embedding: &'a [f32],
+    /// Whether that is compared with objects' appearance.
+    pub(super) compares_appearance: bool,
+}
+
+impl<'a> Observation<'a> {
+    /// The embedding that objects' appearance is compared with; empty where there is none.
+    pub(super) fn compared(&self) -> &'a [f32] {
+        if self.compares_appearance { self.embedding } else { &[] }
+    }
 }
 
 impl<'a> FrameView<'a> {
-    pub(super) fn new(frame: &'a TrackerInput<'a>) -> Self {
-        Self(frame)
+    pub(super) fn new(frame: &'a TrackerInput<'a>, compares_appearance: bool) -> Self {
+        Self { frame, compares_appearance }
     }
 
     pub(super) fn get(&self, index: usize) -> Option<Observation<'a>> {
-        let Poses { points, sigmas, around_points } = self.0.poses;
+        let Poses { points, sigmas, around_points } = self.frame.poses;
         let pose = points.get(index * sigmas.len()..(index + 1) * sigmas.len()).unwrap_or_default();
         Some(Observation {
-            detection: self.0.detections.get(index)?,
+            detection: self.frame.detections.get(index)?,
             pose: if pose.iter().any(is_there) { pose } else { &[] },
             around_points: around_points.get(index) == Some(&true),
-            angle: self.0.angles.get(index).copied().unwrap_or_default(),
-            embedding: self.0.embeddings.of(index),
+            angle: self.frame.angles.get(index).copied().unwrap_or_default(),
+            embedding: self.frame.embeddings.of(index),
+            compares_appearance: self.compares_appearance,
         })
     }
 
     /// Whether any box is rotated.
     pub(super) fn is_rotated(&self) -> bool {
-        !self.0.angles.is_empty()
+        !self.frame.angles.is_empty()
     }
 
     /// The time since the previous frame, in frames.
     pub(super) fn elapsed(&self) -> f64 {
-        let elapsed = self.0.elapsed;
+        let elapsed = self.frame.elapsed;
         if elapsed.is_finite() && elapsed > 0.0 { elapsed } else { 1.0 }
     }
 
@@ -54,16 +67,16 @@ impl<'a> FrameView<'a> {
         let finite = |camera: &&Affine| {
             [camera.scale, camera.skew, camera.offset].as_flattened().iter().all(|v| v.is_finite())
         };
-        self.0.camera.as_ref().filter(finite)
+        self.frame.camera.as_ref().filter(finite)
     }
 
     /// Where the object of the last update's detection `index` is now by the flow of pixels, if that is known.
     pub(super) fn flow(&self, index: usize) -> Option<&'a Rect> {
-        self.0.flow.get(index)?.as_ref().filter(|rect| rect.is_usable())
+        self.frame.flow.get(index)?.as_ref().filter(|rect| rect.is_usable())
     }
 
     pub(super) fn confidence(&self, index: usize) -> f32 {
-        self.0.detections.get(index).map_or(0.0, |detection| detection.confidence)
+        self.frame.detections.get(index).map_or(0.0, |detection| detection.confidence)
     }
 
     /// Splits the listed detections into those with at least this confidence, and the others.
@@ -73,7 +86,7 @@ impl<'a> FrameView<'a> {
 
     /// A sigma for each keypoint; empty where boxes are compared.
     pub(super) fn sigmas(&self) -> &'a [f32] {
-        self.0.poses.sigmas
+        self.frame.poses.sigmas
     }
 }
 

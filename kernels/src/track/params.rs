@@ -103,6 +103,8 @@ pub struct TrackParams {
     pub proximity: f32,
     /// Highest cosine distance of two embeddings, halved, at which appearance counts. The paper's theta_emb of BoT-SORT.
     pub appearance: f32,
+    /// Appearance counts only while neighbours differ by it more than an object does over time; that is found out on every eighth frame.
+    pub auto_appearance: bool,
     /// Detections of different classes never match.
     pub class_aware: bool,
 }
@@ -145,6 +147,7 @@ impl TrackParams {
             buffer_wide: 0.5,
             proximity: 0.5,
             appearance: 0.25,
+            auto_appearance: false,
             class_aware: true,
         }
     }

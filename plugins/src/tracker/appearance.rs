@@ -21,6 +21,8 @@ use crate::strings;
 pub(super) struct Embedder {
     source: EmbeddingSource,
     kind: EmbeddingKind,
+    /// Whether frames that cannot be read are no error, with `appearance=auto`.
+    optional: bool,
     /// The model's output with the embeddings, where one is named.
     wanted: Option<String>,
     /// Row-major `[detections, length]`.
@@ -32,6 +34,8 @@ pub(super) struct Embedder {
 enum EmbeddingSource {
     #[default]
     None,
+    /// Histograms of frames of these caps, from the first frame on that has a use for them.
+    Later(gst::Caps),
     Cpu(Pixels, Box<Describer>),
     Gpu(Pixels, Box<CudaDescriber>, Arc<CudaStream>),
     /// A second model's output, which is read as by an embed upstream of the tracker.
@@ -81,13 +85,19 @@ impl Embedder {
                  trtinfer with the model that makes them, and embed before this element"
             ));
         } else if appearance == Appearance::Histogram {
-            histogram(caps, stream)?
+            histogram(caps, "appearance=histogram", stream)?
+        } else if appearance == Appearance::Auto {
+            EmbeddingSource::Later(caps.clone())
         } else {
             EmbeddingSource::None
         };
+        self.optional = appearance == Appearance::Auto;
         self.wanted = output.map(str::to_owned);
         if let (
-            EmbeddingSource::None | EmbeddingSource::Cpu(..) | EmbeddingSource::Gpu(..),
+            EmbeddingSource::None
+            | EmbeddingSource::Later(_)
+            | EmbeddingSource::Cpu(..)
+            | EmbeddingSource::Gpu(..),
             EmbeddingKind::Object(..),
         ) = (&self.source, &self.kind)
         {
@@ -97,41 +107,77 @@ impl Embedder {
         let model = caps::loaded_model(caps);
         let kind = match &self.source {
             EmbeddingSource::None => EmbeddingKind::None,
-            EmbeddingSource::Cpu(..) | EmbeddingSource::Gpu(..) => EmbeddingKind::Histogram,
+            EmbeddingSource::Later(_) | EmbeddingSource::Cpu(..) | EmbeddingSource::Gpu(..) => {
+                EmbeddingKind::Histogram
+            }
             EmbeddingSource::Model(output) => EmbeddingKind::Model(model, output.name.clone()),
         };
         let before = std::mem::replace(&mut self.kind, kind);
         Ok(Some(&self.kind).filter(|kind| **kind != before))
     }
 
-    /// The embeddings of those of a frame's objects that are compared, of which these are the boxes. Returns the kind of
-    /// embeddings, if it has changed: objects that come with embeddings are compared by these.
+    /// Makes what describes histograms, if that has been put off and the frame's objects come without embeddings.
+    ///
+    /// # Errors
+    /// Once: why the frames' pixels cannot be read. There are no histograms then.
+    pub fn make_describer(
+        &mut self,
+        objects: &[Object],
+        stream: impl FnOnce() -> Result<Arc<CudaStream>, String>,
+    ) -> Result<(), String> {
+        let EmbeddingSource::Later(caps) = &self.source else { return Ok(()) };
+        if objects.iter().any(|object| !object.embeddings.is_empty()) {
+            return Ok(());
+        }
+        let made = histogram(caps, "appearance=auto", stream);
+        let (source, result) = match made {
+            Ok(source) => (source, Ok(())),
+            Err(why) => (EmbeddingSource::None, Err(why)),
+        };
+        self.source = source;
+        result
+    }
+
+    /// Gives up histograms that nobody has asked for; whether it has any.
+    pub fn give_up(&mut self) -> bool {
+        let gives =
+            self.optional && !matches!(self.source, EmbeddingSource::None | EmbeddingSource::Model(_));
+        if gives {
+            (self.source, self.length) = (EmbeddingSource::None, 0);
+            self.values.clear();
+        }
+        gives
+    }
+
+    /// The embeddings of those of a frame's objects that are compared, of which these are the boxes; no histograms, unless they are
+    /// `wanted`. Returns the kind of embeddings, if it has changed: objects that come with embeddings are compared by these.
     pub fn see(
         &mut self,
         buffer: &gst::BufferRef,
         objects: &[Object],
         members: &[bool],
         boxes: &[Rect],
+        wanted: bool,
     ) -> Result<Option<&EmbeddingKind>, String> {
         self.values.clear();
         if !matches!(self.source, EmbeddingSource::Model(_)) {
             let before = self.kind.clone();
-            let wanted = self.wanted.as_deref();
-            if let Some(first) = objects.iter().find_map(|object| param(object, wanted)) {
+            let named = self.wanted.as_deref();
+            if let Some(first) = objects.iter().find_map(|object| param(object, named)) {
                 self.kind = EmbeddingKind::Object(first.model.clone(), first.output.clone());
             }
             if let EmbeddingKind::Object(model, output) = &self.kind {
                 let members = objects.iter().zip(members).filter(|(_, member)| **member);
                 let found = members.map(|(object, _)| {
-                    param(object, wanted).filter(|p| p.model == *model && p.output == *output)
+                    param(object, named).filter(|p| p.model == *model && p.output == *output)
                 });
                 self.length = by_object(found, &mut self.values)?;
                 return Ok(Some(&self.kind).filter(|kind| **kind != before));
             }
         }
         match &mut self.source {
-            EmbeddingSource::None => self.length = 0,
-            EmbeddingSource::Cpu(..) | EmbeddingSource::Gpu(..) if boxes.is_empty() => (),
+            EmbeddingSource::None | EmbeddingSource::Later(_) => self.length = 0,
+            EmbeddingSource::Cpu(..) | EmbeddingSource::Gpu(..) if boxes.is_empty() || !wanted => (),
             EmbeddingSource::Cpu(pixels, describer) => {
                 self.length = appearance::LENGTH;
                 pixels
@@ -186,9 +232,10 @@ fn embedding(outputs: &[TensorDesc], wanted: Option<&str>) -> Result<String, Str
 
 fn histogram(
     caps: &gst::Caps,
+    reader: &str,
     stream: impl FnOnce() -> Result<Arc<CudaStream>, String>,
 ) -> Result<EmbeddingSource, String> {
-    let pixels = Pixels::of(caps, "appearance=histogram", stream)?;
+    let pixels = Pixels::of(caps, reader, stream)?;
     let format = pixels.format;
     Ok(match pixels.stream.clone() {
         None => EmbeddingSource::Cpu(pixels, Box::new(Describer::new(format).map_err(failed)?)),
@@ -268,12 +315,12 @@ mod tests {
         {
             let mut embedder = Embedder { wanted: wanted.map(str::to_owned), ..Embedder::default() };
             let output = wanted.unwrap_or("a").to_owned();
-            let kind = embedder.see(&buffer, &objects, &members, &[]).unwrap();
+            let kind = embedder.see(&buffer, &objects, &members, &[], true).unwrap();
             assert_eq!(kind, Some(&EmbeddingKind::Object("reid".into(), output)));
             assert_eq!((embedder.embeddings().length, embedder.embeddings().values), (length, values));
-            assert_eq!(embedder.see(&buffer, &objects, &members, &[]).unwrap(), None, "the same kind");
+            assert_eq!(embedder.see(&buffer, &objects, &members, &[], true).unwrap(), None, "the same kind");
             // A frame whose objects have no embeddings changes nothing.
-            assert_eq!(embedder.see(&buffer, &[with(vec![])], &[true], &[]).unwrap(), None);
+            assert_eq!(embedder.see(&buffer, &[with(vec![])], &[true], &[], true).unwrap(), None);
             assert_eq!(embedder.embeddings().length, 0);
         }
     }

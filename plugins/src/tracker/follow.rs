@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use cudainfer_kernels::device::{Counter, Counters};
 use cudainfer_kernels::geometry::Rect;
-use cudainfer_kernels::track::{self as kernels, Track, TrackerInput};
+use cudainfer_kernels::track::{self as kernels, AppearanceSwitch, Track, TrackerInput};
 
 use super::Between;
 use super::appearance::EmbeddingKind;
@@ -331,8 +331,23 @@ impl State {
             scene.see(&seen);
         }
         let boxes: Vec<_> = scene.detections().iter().map(|detection| detection.rect).collect();
-        if let Some(kind) = embedder.see(buffer, &seen, scene.members(), &boxes)? {
-            compare_by(tracker, kind, &lock(element.settings))?;
+        let wanted = tracker.compares_appearance() || boxes.len() > 1 && tracker.wants_embeddings();
+        let stream = || Ok(Arc::clone(element.gpu.session_now(&element.object, element.counters)?.stream()));
+        if wanted && let Err(why) = embedder.make_describer(&seen, stream) {
+            gst::info!(CAT, obj = element.object, "appearance=auto compares no histograms: {why}");
+        }
+        let changed = embedder.see(buffer, &seen, scene.members(), &boxes, wanted).map(|kind| kind.cloned());
+        match changed {
+            Ok(Some(kind)) => compare_by(tracker, &kind, &lock(element.settings))?,
+            Ok(None) => (),
+            Err(why) if embedder.give_up() => {
+                gst::warning!(
+                    CAT,
+                    obj = element.object,
+                    "appearance=auto compares no more histograms: {why}"
+                );
+            }
+            Err(why) => return Err(why),
         }
         if embedder.used_up_tensors() {
             TensorSet::take(buffer);
@@ -349,6 +364,9 @@ impl State {
             flow: &moved.flow,
         };
         now.surplus = tracker.update_frame(&frame, tracks);
+        if let Some(switch) = tracker.take_appearance_switch() {
+            log_switch(element, switch);
+        }
         (now.unboxed, now.sizeless) = (scene.unboxed(), scene.sizeless());
         now.above = tracker.above_max_tracks();
         now.unconfirmed = confirmation.see(scene.detections(), tracks, tracker);
@@ -441,7 +459,7 @@ fn prepare(
         Ok(Arc::clone(session.stream()))
     };
     let output = settings.embedding_output();
-    let new_kind = tracked.embedder.prepare(caps, settings.appearance, output, embedded, stream)?;
+    let new_kind = tracked.embedder.prepare(caps, settings.appearance(), output, embedded, stream)?;
     if let Some(kind) = new_kind {
         compare_by(&mut tracked.tracker, kind, &settings)?;
     }
@@ -471,7 +489,19 @@ fn compare_by(
     settings: &Settings,
 ) -> Result<(), String> {
     let distance = settings.appearance_distance(*kind == EmbeddingKind::Histogram);
-    tracker.change_appearance(distance).map_err(|e| e.to_string())
+    // Who puts a model there that makes embeddings wants them compared, unless they turn out to tell nothing apart.
+    let at_first = matches!(kind, EmbeddingKind::Model(..) | EmbeddingKind::Object(..));
+    tracker.change_appearance(distance, at_first).map_err(|e| e.to_string())
+}
+
+fn log_switch(element: &Surroundings<'_>, switch: AppearanceSwitch) {
+    let AppearanceSwitch { counts, over_time, neighbours } = switch;
+    let now = if counts { "counts from now on" } else { "no longer counts" };
+    gst::info!(
+        CAT,
+        obj = element.object,
+        "appearance {now}: neighbours differ by {neighbours:.3}, and an object over time by {over_time:.3} (half the cosine distance)"
+    );
 }
 
 /// A track as metadata has it, in a video of `rate` frames per second, and when it was first and last seen.

@@ -12,8 +12,8 @@
 //! `similarity` selects what is compared: boxes, or keypoints, which distinguish objects that share a box. With keypoints,
 //! objects without a detection are tracked too.
 //!
-//! Appearance is compared if it is known: `appearance=histogram` compares the boxes' colours and gradients, and a second
-//! model between gpunms and this element makes embeddings, which this element removes from the frame:
+//! Appearance is compared where it tells objects apart: `appearance=histogram` compares the boxes' colours and gradients, `auto` only while
+//! neighbours differ by them, and a second model between gpunms and this element makes embeddings, which this element removes from the frame:
 //!
 //! ```text
 //! … ! gpunms ! fusedpreproc roi=objects ! trtinfer model=reid.onnx ! tracker ! …
@@ -71,11 +71,16 @@ impl Words for Similarity {}
 #[enum_type(name = "GstCudaInferTrackAppearance")]
 #[allow(missing_docs)]
 pub enum Appearance {
-    #[default]
     #[enum_value(name = "No appearance, unless a second model makes embeddings", nick = "none")]
     None,
     #[enum_value(name = "Histogram of each box's colours and gradients", nick = "histogram")]
     Histogram,
+    #[default]
+    #[enum_value(
+        name = "Embeddings or histograms, while neighbours differ by them more than an object does over time",
+        nick = "auto"
+    )]
+    Auto,
 }
 
 impl Words for Appearance {}

@@ -8,6 +8,7 @@ use cudainfer_kernels::track::{MOST_INDIVIDUALS, MOST_MOMENTUM_FRAMES, TrackPara
 use cudainfer_kernels::words::Words as _;
 use gst::prelude::*;
 
+use super::Appearance;
 use super::settings::{HISTOGRAMS, Settings};
 use crate::meta::analytics;
 use crate::property::{Table, property};
@@ -199,11 +200,13 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         ),
         property!(
             Settings,
-            appearance,
+            appearance?,
             (),
+            Appearance::Auto,
             "Appearance",
-            "Appearance descriptor, if objects come without embeddings",
-        ),
+            "Appearance descriptor, if objects come without embeddings. If not set: auto with auto, else none",
+        )
+        .shown(|settings| settings.appearance().to_value()),
         property!(
             Settings,
             embedding_output,
@@ -218,7 +221,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             &[ByteTrack],
             "Appearance distance",
             format!(
-                "Maximum cosine distance, halved, at which appearance counts ({HISTOGRAMS} with appearance=histogram)"
+                "Maximum cosine distance, halved, at which appearance counts ({HISTOGRAMS} with histograms)"
             ),
         ),
         property!(

@@ -30,7 +30,7 @@ pub(super) struct Settings {
     pub buffer: Option<f32>,
     pub buffer_wide: Option<f32>,
     pub proximity: Option<f32>,
-    pub appearance: Appearance,
+    pub appearance: Option<Appearance>,
     pub appearance_distance: Option<f32>,
     /// The second model's output that holds embeddings; empty if it is not set.
     pub embedding_output: String,
@@ -44,6 +44,12 @@ impl Settings {
     /// The output of a second model with the embeddings, where one is named.
     pub fn embedding_output(&self) -> Option<&str> {
         Some(self.embedding_output.as_str()).filter(|name| !name.is_empty())
+    }
+
+    /// How appearance is described, and when it counts.
+    pub fn appearance(&self) -> Appearance {
+        let default = if self.algorithm == Algorithm::Auto { Appearance::Auto } else { Appearance::None };
+        self.appearance.unwrap_or(default)
     }
 
     /// Whether the camera's motion is estimated.
@@ -90,7 +96,8 @@ impl Settings {
             buffer: self.buffer.unwrap_or(defaults.buffer),
             buffer_wide: self.buffer_wide.unwrap_or(defaults.buffer_wide),
             proximity: self.proximity.unwrap_or(defaults.proximity),
-            appearance: self.appearance_distance(self.appearance == Appearance::Histogram),
+            appearance: self.appearance_distance(self.appearance() == Appearance::Histogram),
+            auto_appearance: self.appearance() == Appearance::Auto,
         }
     }
 }

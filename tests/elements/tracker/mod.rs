@@ -1,5 +1,6 @@
 //! The element tracker: tracks of objects and of poses.
 
+mod appearance;
 mod between;
 mod individuals;
 mod poses;

@@ -149,7 +149,14 @@ mod tests {
     use crate::detect::Detection;
 
     fn seen<'a>(detection: &'a Detection, pose: &'a [(f32, f32)]) -> Observation<'a> {
-        Observation { detection, pose, around_points: false, angle: 0.0, embedding: &[] }
+        Observation {
+            detection,
+            pose,
+            around_points: false,
+            angle: 0.0,
+            embedding: &[],
+            compares_appearance: true,
+        }
     }
 
     fn at(x: f32, confidence: f32) -> Detection {

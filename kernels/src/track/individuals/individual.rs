@@ -110,7 +110,7 @@ impl Individual {
 
     /// What it would take for it to be `one`, see [`Cost`]; `appearance` is [`TrackParams::appearance`](crate::track::TrackParams).
     pub(super) fn cost(&self, one: &Observation<'_>, sigmas: &[f32], appearance: f32) -> Cost {
-        let cosine = self.appearance.similarity(one.embedding);
+        let cosine = self.appearance.similarity(one.compared());
         self.place.as_ref().map_or(Cost::INFINITE, |place| Cost::of(place, one, sigmas, cosine, appearance))
     }
 

@@ -144,8 +144,8 @@ fn appearances_of_another_kind_are_not_compared_with_those_before() {
         assert_eq!(show(&mut tracker, &[1.0, 0.0, 0.0, 1.0]), [1, 2]);
     }
     // Another model, which gives the two objects each other's embedding.
-    tracker.change_appearance(0.25).unwrap();
+    tracker.change_appearance(0.25, true).unwrap();
     assert_eq!(show(&mut tracker, &[0.0, 1.0, 1.0, 0.0]), [1, 2]);
     assert_eq!(show(&mut tracker, &[1.0, 0.0, 0.0, 1.0]), [2, 1], "it is known by the new one");
-    assert!(tracker.change_appearance(f32::NAN).is_err());
+    assert!(tracker.change_appearance(f32::NAN, true).is_err());
 }

@@ -191,7 +191,7 @@ fn appearance_tells_apart_who_comes_back() {
             }
             nothing(&mut tracker, 2000);
             if forget {
-                tracker.change_appearance(0.25).unwrap();
+                tracker.change_appearance(0.25, true).unwrap();
             }
             // They have changed places: neither is where one of its looks was, so the algorithm has to be sure of it.
             let shown = (0..=params.min_hits).map(|_| show(&mut tracker, &[0.0, 1.0, 1.0, 0.0], &[a, b]));

@@ -1,5 +1,6 @@
 //! The trackers' behaviour, seen from outside: life cycle, identities, odd input.
 
+mod appearance;
 mod frames;
 mod individuals;
 mod passed;

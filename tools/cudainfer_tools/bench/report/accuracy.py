@@ -53,46 +53,6 @@ def tracking(results: Path) -> list[str]:
     ]
 
 
-def left_out(results: Path) -> list[str]:
-    """Tracking on sequences that took no part in choosing parameters."""
-    file = results / "left-out.json"
-    if not file.exists():
-        # The sequences are not part of the repository.
-        return []
-    found = json.loads(file.read_text())
-    rows = []
-    for who, of in found["summary"].items():
-        cells = [
-            [f"{one['mean']:.1f}", f"{one['auto above']:+.1f} ({one['low']:+.1f} to {one['high']:+.1f})"] for one in of.values()
-        ]
-        rows.append([f"`{who}`" if who != "chosen" else "chosen on the other sequences", *cells[0], *cells[1]])
-    chosen = [
-        [one["name"], one["frames"], *(f"{one['figures'][who]['HOTA']:.1f}" for who in ("auto", "chosen")), f"`{one['chosen']}`"]
-        for one in found["sequences"]
-    ]
-    better = found["summary"]["chosen"]["HOTA"]
-    verdict = "does not pay" if better["high"] >= 0 else "pays"
-    return [
-        "### Parameters that other sequences chose",
-        "",
-        "For each sequence of MOT15, parameters are chosen on all others (HOTA over them together, the values and the search of",
-        f"`scripts/autotune tracker`, {found['settings']} settings) and tried on it; `auto` and the package `trackers` {found['trackers']}",
-        "are tried as they are. Three numbers of `auto` are not the papers': the filter's noise and the quartile of `auto-confidence`,",
-        "chosen on ADL-Rundle-6, KITTI-13 and TUD-Campus, and `iou`, chosen on vtest.avi, which is PETS09-S2L1; for `auto`, these four are",
-        f"not left out. Figures are means over {len(found['sequences'])} sequences, whatever their length; in brackets is where 95 % of the",
-        "means of resampled sequences lie (paired differences, 10,000 times). With so few sequences, it is a rough guide.",
-        "",
-        *table(["tracker", "HOTA", "`auto` above it", "IDF1", "`auto` above it"], rows),
-        "",
-        f"To choose anew for other sequences {verdict} here: the constants of `auto` stay as they are unless the interval says otherwise.",
-        "",
-        *table(["sequence", "frames", "HOTA of `auto`", "HOTA of what the others chose", "which is"], chosen),
-        "",
-        source(file, script="scripts/evaluate tracker --left-out mot15"),
-        "",
-    ]
-
-
 def second_pass(results: Path) -> list[str]:
     """Tracks before and after the second pass over a file."""
     file = results / "second-pass.json"
