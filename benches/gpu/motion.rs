@@ -3,11 +3,10 @@
 
 use std::time::Instant;
 
-use cudainfer_kernels::camera::{Picture, Shrink, picture_params};
+use cudainfer_kernels::camera::{CudaShrink, Picture, Shrink};
 use cudainfer_kernels::device::CudaStream;
 use cudainfer_kernels::frame::PixelFormat;
 use cudainfer_kernels::motion::{Background, MotionParams, picture_size};
-use cudainfer_kernels::preproc::CudaPreproc;
 
 use crate::draw::{FRAMES, SIZE, frames, memories, picture, twin};
 use crate::measure::{measure, row};
@@ -21,12 +20,8 @@ pub fn run(stream: &CudaStream) {
     let memories = memories(stream, &sizes);
     let frames = frames(stream, &format, &sizes, &memories);
     let size = picture_size(SIZE[0], SIZE[1]);
-    // As `CudaShrink`, without its download.
-    let preproc = CudaPreproc::new(format, picture_params(size), stream).unwrap();
-    let small = stream.allocate(preproc.bytes()).unwrap();
-    let times = measure(stream, |i| {
-        preproc.run(stream, &frames[i % FRAMES..=i % FRAMES], small.slice()).unwrap();
-    });
+    let small = CudaShrink::to(size, format, stream).unwrap();
+    let times = measure(stream, |i| small.shrink(stream, &frames[i % FRAMES]).unwrap());
     row(name, &times, SIZE[0] * SIZE[1], 1.0, Some(GOAL_US));
 
     let mut shrink = Shrink::to(size, format).unwrap();

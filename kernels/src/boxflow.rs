@@ -1,19 +1,35 @@
 //! Where the contents of boxes have gone from one frame to the next, for frames in which no detector looks.
 //!
 //! As the tracker Median Flow (Kalal, Mikolajczyk, Matas, "Forward-Backward Error: Automatic Detection of Tracking Failures", ICPR 2010):
-//! points on a grid in the box are followed to the next picture ([`crate::camera`], with the same pictures and the same pyramidal
-//! Lucas-Kanade flow, forward and back). The box moves by the median of their ways. Written from the paper, but for the change of its size,
-//! which the trackers' filters know better.
+//! points on a grid in the box are followed to the next picture ([`crate::camera`], with the same pictures and the same Lucas-Kanade
+//! flow, forward and back). The box moves by the median of their ways. Written from the paper, with these changes:
+//! - Points are followed on one level of the pyramid, the coarsest on which a window is not wider than the box, from where the tracker's
+//!   filter expects them. So 9 to 16 windows of 8x8 see as much of a box as the paper's 100 points do. Over all first frames of intervals of
+//!   2 and 4 on vtest.avi and both TUD videos, HOTA is 41.7 in the mean, as with 25 windows of 12x12 on all levels, which take two to six
+//!   times as long.
+//! - The change of the box's size is left to the trackers' filters, which know it better.
 
-use crate::camera::{LEVELS, Picture, Pyramid, WINDOW, follow};
+use crate::camera::{LEVELS, Picture, Pyramid, way_of};
 use crate::geometry::Rect;
 
-/// Points of the grid along each side of a box.
-const GRID: usize = 5;
+/// The side of a point's window, in pixels of its level: a vector of eight floats a row.
+const WINDOW: usize = 8;
+const PIXELS: usize = WINDOW * WINDOW;
+/// Columns and rows of the grid of points in a box.
+const GRID: [usize; 2] = [4, 4];
+/// From one point to the next, in the order in which they are tried: it shares no divisor with their number, so that the first ones lie
+/// everywhere.
+const STRIDE: usize = 7;
+/// Where this many points have been followed, others are not tried.
+const ENOUGH: usize = 9;
 /// The share of a box's side that the grid keeps from its edges, where the background shows.
-const EDGE: f32 = 0.2;
-/// At least this many points must have been followed.
-const FEWEST: usize = 6;
+const EDGE: f32 = 0.25;
+/// At least this many points must have been followed. Where others show nothing or are covered, two know more than the filter.
+const FEWEST: usize = 2;
+/// Steps shorter than this many pixels are the last ones, on the finest level and on the others: boxes need no more.
+const LAST_STEPS: [f32; 2] = [0.05, 0.2];
+/// Following a point back must lead this near to where it began, in pixels of the picture.
+const NEAR: f32 = 0.5;
 /// The box is lost where half of the points are farther than this from the median way, in pixels of the picture: they show
 /// several things that move apart.
 const APART: f32 = 2.0;
@@ -25,7 +41,7 @@ pub struct BoxFlow {
     now: Pyramid,
     /// Sizes of the picture before and of its frame; none at the beginning.
     sizes: Option<[[usize; 2]; 2]>,
-    ways: Vec<([f32; 2], [f32; 2])>,
+    ways: Vec<[f32; 2]>,
     values: Vec<f32>,
 }
 
@@ -55,23 +71,30 @@ impl BoxFlow {
     }
 
     fn moved(&mut self, rect: &Rect, way: [f32; 2], [across, down]: [f32; 2]) -> Option<Rect> {
-        let Rect { x, y, w, h } = *rect;
         if !rect.is_usable() {
             return None;
         }
         let guess = [way[0] / across, way[1] / down];
         let guess = if guess.iter().all(|v| v.is_finite()) { guess } else { [0.0; 2] };
+        let place = Rect { x: rect.x / across, y: rect.y / down, w: rect.w / across, h: rect.h / down };
         // On coarser levels windows would show more of the background than of the box.
-        let narrow = (w / across).min(h / down);
-        let levels = (1..LEVELS).take_while(|level| (WINDOW << level) as f32 <= narrow).count() + 1;
+        let narrow = place.w.min(place.h);
+        let level = (1..LEVELS).take_while(|level| (WINDOW << level) as f32 <= narrow).count();
+        self.before.make(level);
+        self.now.make(level);
+        let follow = |from: &Pyramid, to: &Pyramid, point: [f32; 2], guess: [f32; 2]| {
+            way_of::<WINDOW, PIXELS>(from, to, point, guess, level..level + 1, LAST_STEPS)
+        };
         self.ways.clear();
-        for row in 0..GRID {
-            for column in 0..GRID {
-                let at = |i: usize| EDGE + (1.0 - 2.0 * EDGE) * i as f32 / (GRID - 1) as f32;
-                // Whole pixels need no interpolation.
-                let from = [((x + at(column) * w) / across).round(), ((y + at(row) * h) / down).round()];
-                if let Some(to) = follow(&self.before, &self.now, from, guess, levels) {
-                    self.ways.push((from, to));
+        for from in grid(&place) {
+            let Some(way) = follow(&self.before, &self.now, from, guess) else { continue };
+            let there = [from[0] + way[0], from[1] + way[1]];
+            // Not from the way that was found: the point must be found again.
+            let back = follow(&self.now, &self.before, there, guess.map(|way| -way));
+            if back.is_some_and(|back| length([way[0] + back[0], way[1] + back[1]]) <= NEAR) {
+                self.ways.push(way);
+                if self.ways.len() == ENOUGH {
+                    break;
                 }
             }
         }
@@ -80,25 +103,43 @@ impl BoxFlow {
         }
         let way = [0, 1].map(|axis| {
             self.values.clear();
-            self.values.extend(self.ways.iter().map(|(from, to)| to[axis] - from[axis]));
+            self.values.extend(self.ways.iter().map(|way| way[axis]));
             median(&mut self.values)
         });
         self.values.clear();
-        self.values.extend(self.ways.iter().map(|(from, to)| {
-            let [dx, dy] = [to[0] - from[0] - way[0], to[1] - from[1] - way[1]];
-            (dx * dx + dy * dy).sqrt()
-        }));
+        self.values.extend(self.ways.iter().map(|[x, y]| length([x - way[0], y - way[1]])));
         if median(&mut self.values) > APART {
             return None;
         }
-        Some(Rect { x: x + way[0] * across, y: y + way[1] * down, w, h })
+        Some(Rect { x: rect.x + way[0] * across, y: rect.y + way[1] * down, ..*rect })
     }
 }
 
-/// The lower median of values, which are reordered; there is at least one.
+/// The points of the grid in a box, as whole pixels.
+fn grid(place: &Rect) -> impl Iterator<Item = [f32; 2]> + use<> {
+    let Rect { x, y, w, h } = *place;
+    let [columns, rows] = GRID;
+    let at = |i: usize, count: usize| EDGE + (1.0 - 2.0 * EDGE) * i as f32 / (count - 1) as f32;
+    (0..columns * rows)
+        .map(move |i| i * STRIDE % (columns * rows))
+        .map(move |i| [(x + at(i % columns, columns) * w).round(), (y + at(i / columns, rows) * h).round()])
+}
+
+fn length([x, y]: [f32; 2]) -> f32 {
+    (x * x + y * y).sqrt()
+}
+
+/// The median of values, which are reordered; there is at least one. Of an even number, the mean of the two in the middle.
 fn median(values: &mut [f32]) -> f32 {
-    let middle = (values.len() - 1) / 2;
-    *values.select_nth_unstable_by(middle, f32::total_cmp).1
+    let middle = values.len() / 2;
+    let (below, upper, above) = values.select_nth_unstable_by(middle, f32::total_cmp);
+    let upper = *upper;
+    if below.len() == above.len() + 1 {
+        let lower = below.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        (lower + upper) / 2.0
+    } else {
+        upper
+    }
 }
 
 #[cfg(test)]
@@ -151,6 +192,28 @@ mod tests {
         assert_eq!(none, None);
         flow.reset();
         assert_eq!(flow.update(&second, still()), [None; 3]);
+    }
+
+    #[test]
+    fn boxes_of_all_sizes_are_followed_and_from_where_they_are_expected() {
+        let size = [320, 240];
+        // The last is farther than windows reach.
+        for (w, h, way, expected) in [
+            (12.0, 30.0, [2.0, -1.0], [0.0, 0.0]),
+            (24.0, 40.0, [-3.0, 2.0], [0.0, 0.0]),
+            (70.0, 90.0, [4.0, 3.0], [0.0, 0.0]),
+            (24.0, 40.0, [21.0, -14.0], [20.0, -13.0]),
+        ] {
+            let inside = Rect { x: 100.0, y: 80.0, w, h };
+            let (first, second) = (picture(&inside, [0.0; 2]), picture(&inside, way));
+            let mut flow = BoxFlow::default();
+            flow.update(&Picture::new(&first, size, size).unwrap(), std::iter::empty());
+            let second = Picture::new(&second, size, size).unwrap();
+            let found = flow.update(&second, std::iter::once((inside, expected)))[0].unwrap();
+            let apart = [found.x - inside.x - way[0], found.y - inside.y - way[1]];
+            // A tenth of a pixel of the level.
+            assert!(apart.iter().all(|v| v.abs() <= 0.4), "{w}x{h} by {way:?}: {apart:?}");
+        }
     }
 
     #[test]

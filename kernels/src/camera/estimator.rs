@@ -55,6 +55,7 @@ impl Estimator {
     pub fn update(&mut self, picture: &Picture<'_>, boxes: &[Rect]) -> Option<Affine> {
         let sizes = Some([picture.size(), picture.frame()]);
         self.now.set(picture);
+        self.now.make_all();
         self.mask.set(picture.size(), picture.scale(), boxes);
         let moved = if self.sizes == sizes { self.moved(picture) } else { None };
         self.age = self.age.saturating_add(1);
@@ -62,7 +63,9 @@ impl Estimator {
             return moved;
         }
         std::mem::swap(&mut self.before, &mut self.now);
-        self.finder.find(&self.before.levels[0], &self.mask, &mut self.corners);
+        if let Some(finest) = self.before.level(0) {
+            self.finder.find(finest, &self.mask, &mut self.corners);
+        }
         (self.sizes, self.age) = (sizes, 0);
         moved
     }

@@ -2,37 +2,34 @@
 //!
 //! Each window is compared in a way that is blind to brightness and contrast: the change that a summand or a factor would
 //! make is taken out of its gradients (Baker and Matthews, "Lucas-Kanade 20 Years On", part 3, 2003: "projecting out").
+//!
+//! Windows of the picture that is left begin at whole pixels, so that only those in the other picture need interpolation.
+
+use std::ops::Range;
 
 use multiversion::multiversion;
 
-use super::pyramid::{LEVELS, Level, Pyramid};
+use super::pyramid::{Level, Pyramid};
 
-/// The side of a window in pixels. It is even, so that windows around points between pixels, where corners are looked for,
-/// need no interpolation.
-pub(crate) const WINDOW: usize = 12;
-/// A window with the pixel around it that gradients take.
-const AROUND: usize = WINDOW + 2;
+/// The side of the windows around corners in pixels. It is even, so that windows around points between pixels, where corners are
+/// looked for, need no interpolation.
+const WINDOW: usize = 12;
+const PIXELS: usize = WINDOW * WINDOW;
 /// Steps towards the place on a level, at most.
 const STEPS: usize = 8;
-/// A step shorter than this many pixels is the last, on the finest level; on coarser ones the next level corrects more.
-const LAST_STEP: f32 = 0.02;
-const LAST_COARSE_STEP: f32 = 0.1;
-/// A point that leaves its window on some level is lost.
-const FARTHEST: f32 = WINDOW as f32 / 2.0;
+/// For a corner, a step shorter than this many pixels is the last, on the finest level and on coarser ones, which the next level corrects.
+const LAST_STEPS: [f32; 2] = [0.02, 0.1];
 /// A window is too flat where the mean square of its gradients, along the direction where that is least, is below this: in
 /// grey levels a pixel.
 const FLATTEST: f32 = 0.5;
 /// Following a point back must lead this near to where it began, in pixels.
 const NEAR: f32 = 0.5;
 
-/// A window's pixels, row by row.
-type Window = [f32; WINDOW * WINDOW];
-
-/// A window of the first picture, prepared for the search in the second.
-struct Template {
-    pixels: Window,
-    gx: Window,
-    gy: Window,
+/// A window of the first picture, prepared for the search in the second: `N` x `N` = `NN` values, row by row.
+struct Template<const NN: usize> {
+    pixels: [f32; NN],
+    gx: [f32; NN],
+    gy: [f32; NN],
     /// The inverse of the matrix of the gradients' summed products: xx, xy, yy.
     inverse: [f32; 3],
 }
@@ -40,74 +37,72 @@ struct Template {
 /// Where the `point` of one picture lies in another; none where it is lost, or following it back leads elsewhere.
 /// `guess` is the way that it is expected to go, and `levels` how many of the pyramid's are used, the finest first: a window on a coarse one
 /// shows more.
-pub(crate) fn follow(
+pub(super) fn follow(
     from: &Pyramid,
     to: &Pyramid,
     point: [f32; 2],
     guess: [f32; 2],
     levels: usize,
 ) -> Option<[f32; 2]> {
-    let there = one_way(from, to, point, guess, levels)?;
-    let back = one_way(to, from, there, guess.map(|way| -way), levels)?;
-    let [x, y] = [back[0] - point[0], back[1] - point[1]];
+    let way = way_of::<WINDOW, PIXELS>(from, to, point, guess, 0..levels, LAST_STEPS)?;
+    let there = [point[0] + way[0], point[1] + way[1]];
+    let back = way_of::<WINDOW, PIXELS>(to, from, there, guess.map(|way| -way), 0..levels, LAST_STEPS)?;
+    let [x, y] = [way[0] + back[0], way[1] + back[1]];
     (x * x + y * y <= NEAR * NEAR).then_some(there)
 }
 
+/// The way of the window of `N` x `N` = `NN` pixels around a point to its place in another picture, by these levels, the coarsest first; none
+/// where it is lost on the finest of them, or leaves the picture. `guess` is the way that is expected.
+/// Steps shorter than `last_steps`, in pixels of the finest level and of the others, are the last ones. The levels must have been made.
 #[multiversion(targets("x86_64+avx2"))]
-fn one_way(
+pub(crate) fn way_of<const N: usize, const NN: usize>(
     from: &Pyramid,
     to: &Pyramid,
     point: [f32; 2],
     guess: [f32; 2],
-    levels: usize,
+    levels: Range<usize>,
+    last_steps: [f32; 2],
 ) -> Option<[f32; 2]> {
-    let scales = [1.0, 0.5, 0.25];
-    let coarsest = levels.clamp(1, LEVELS) - 1;
-    let mut moved = guess.map(|way| way * scales[coarsest]);
-    for (number, (from, to)) in from.levels.iter().zip(&to.levels).enumerate().take(coarsest + 1).rev() {
-        let scale = scales[number];
+    let mut way = guess;
+    for number in levels.clone().rev() {
+        let (Some(before), Some(now)) = (from.level(number), to.level(number)) else { continue };
+        let is_finest = number == levels.start;
+        // Powers of two: nothing is rounded.
+        let scale = 1.0 / (1_u32 << number) as f32;
+        let half = N as f32 / 2.0;
         // Where the window begins, as positions of pixels' centres: half a pixel less than half the window left of the point.
-        let start = point.map(|v| v * scale - FARTHEST);
-        if number < coarsest {
-            moved = moved.map(|v| 2.0 * v);
-        }
-        let found = template(from, start).and_then(|template| {
-            approach(&template, to, start, moved, if number == 0 { LAST_STEP } else { LAST_COARSE_STEP })
+        let start = point.map(|v| (v * scale - half).round());
+        let found = template::<N, NN>(before, start).and_then(|template| {
+            approach::<N, NN>(&template, now, start, way.map(|v| v * scale), last_steps[number.min(1)])
         });
         match found {
-            Some(found) => moved = found,
+            Some(found) => way = found.map(|v| v / scale),
             // This level is too coarse: the finer ones try.
-            None if number > 0 => {}
+            None if !is_finest => {}
             None => return None,
         }
     }
-    let there = [point[0] + moved[0], point[1] + moved[1]];
-    let [width, height] = [to.levels[0].width, to.levels[0].height].map(|side| side as f32);
-    ((0.0..width).contains(&there[0]) && (0.0..height).contains(&there[1])).then_some(there)
+    let [x, y] = [point[0] + way[0], point[1] + way[1]];
+    let [width, height] = to.size().map(|side| side as f32);
+    ((0.0..width).contains(&x) && (0.0..height).contains(&y)).then_some(way)
 }
 
 /// None where the window lies outside, or is too flat in some direction.
 #[inline(always)]
-fn template(level: &Level, start: [f32; 2]) -> Option<Template> {
-    let mut around = [0.0; AROUND * AROUND];
-    if !level.sample::<AROUND>(start[0] - 1.0, start[1] - 1.0, &mut around) {
-        return None;
-    }
-    let pixels = cut(&around, 1, 1);
-    let (mut gx, mut gy) = (
-        mixed(&cut(&around, 2, 1), 0.5, &cut(&around, 0, 1), -0.5),
-        mixed(&cut(&around, 1, 2), 0.5, &cut(&around, 1, 0), -0.5),
-    );
+fn template<const N: usize, const NN: usize>(level: &Level, start: [f32; 2]) -> Option<Template<NN>> {
+    let (samples, stride) = level.samples(start[0] - 1.0, start[1] - 1.0, N + 2)?;
+    let pixels = cut::<N, NN>(samples, stride, 1, 1);
+    let gx = mixed(&cut::<N, NN>(samples, stride, 2, 1), 0.5, &cut::<N, NN>(samples, stride, 0, 1), -0.5);
+    let gy = mixed(&cut::<N, NN>(samples, stride, 1, 2), 0.5, &cut::<N, NN>(samples, stride, 1, 0), -0.5);
     let relative = without_mean(&pixels);
     let contrast = dot(&relative, &relative).max(1.0);
-    gx = without_mean(&gx);
-    gx = mixed(&gx, 1.0, &relative, -dot(&gx, &relative) / contrast);
-    gy = without_mean(&gy);
-    gy = mixed(&gy, 1.0, &relative, -dot(&gy, &relative) / contrast);
+    // What is relative has no sum, so that the gradients' own means change nothing here.
+    let gx = without_mean(&mixed(&gx, 1.0, &relative, -dot(&gx, &relative) / contrast));
+    let gy = without_mean(&mixed(&gy, 1.0, &relative, -dot(&gy, &relative) / contrast));
     let (xx, xy, yy) = (dot(&gx, &gx), dot(&gx, &gy), dot(&gy, &gy));
     let (middle, half) = ((xx + yy) * 0.5, (xx - yy) * 0.5);
     let flattest = middle - (half * half + xy * xy).sqrt();
-    if flattest < FLATTEST * (WINDOW * WINDOW) as f32 {
+    if flattest < FLATTEST * NN as f32 {
         return None;
     }
     let determinant = xx * yy - xy * xy;
@@ -115,19 +110,21 @@ fn template(level: &Level, start: [f32; 2]) -> Option<Template> {
     Some(Template { pixels, gx, gy, inverse })
 }
 
-/// How far the window has moved, by steps from `moved` on.
+/// How far the window has moved, by steps from `first` on.
 #[inline(always)]
-fn approach(
-    template: &Template,
+fn approach<const N: usize, const NN: usize>(
+    template: &Template<NN>,
     level: &Level,
     start: [f32; 2],
     first: [f32; 2],
     last_step: f32,
 ) -> Option<[f32; 2]> {
+    // A point that leaves its window on some level is lost.
+    let farthest = N as f32 / 2.0;
     let mut moved = first;
-    let mut pixels = [0.0; WINDOW * WINDOW];
     for _ in 0..STEPS {
-        if !level.sample::<WINDOW>(start[0] + moved[0], start[1] + moved[1], &mut pixels) {
+        let mut pixels = [0.0; NN];
+        if !level.sample::<N>(start[0] + moved[0], start[1] + moved[1], &mut pixels) {
             return None;
         }
         let difference = mixed(&template.pixels, 1.0, &pixels, -1.0);
@@ -136,7 +133,7 @@ fn approach(
         let step = [xx * x + xy * y, xy * x + yy * y];
         moved = [moved[0] + step[0], moved[1] + step[1]];
         let away = [moved[0] - first[0], moved[1] - first[1]];
-        if !(away[0].abs() <= FARTHEST && away[1].abs() <= FARTHEST) {
+        if !(away[0].abs() <= farthest && away[1].abs() <= farthest) {
             return None;
         }
         if step[0] * step[0] + step[1] * step[1] < last_step * last_step {
@@ -146,57 +143,65 @@ fn approach(
     Some(moved)
 }
 
-/// The sum of products, by halves, so that the compiler vectorises it; the result is the same everywhere.
+/// The window that begins at that column and row of the samples.
 #[inline(always)]
-fn dot(a: &Window, b: &Window) -> f32 {
-    let mut products = [0.0; WINDOW * WINDOW];
-    for ((product, a), b) in products.iter_mut().zip(a).zip(b) {
-        *product = a * b;
+fn cut<const N: usize, const NN: usize>(
+    samples: &[f32],
+    stride: usize,
+    left: usize,
+    top: usize,
+) -> [f32; NN] {
+    let mut out = [0.0; NN];
+    let rows = samples.chunks(stride).skip(top).filter_map(|row| row.get(left..left + N));
+    for (out, row) in out.as_chunks_mut::<N>().0.iter_mut().zip(rows) {
+        out.copy_from_slice(row);
     }
-    let sums: [f32; WINDOW * WINDOW / 2] = folded(&products);
-    let sums: [f32; WINDOW * WINDOW / 4] = folded(&sums);
-    let sums: [f32; WINDOW * WINDOW / 8] = folded(&sums);
-    let mut total = 0.0;
-    for sum in sums {
-        total += sum;
-    }
-    total
-}
-
-/// Each of the first half plus its counterpart in the second.
-#[inline(always)]
-fn folded<const N: usize>(values: &[f32]) -> [f32; N] {
-    let mut sums = [0.0; N];
-    let (first, second) = values.split_at(N);
-    for ((sum, a), b) in sums.iter_mut().zip(first).zip(second) {
-        *sum = a + b;
-    }
-    sums
+    out
 }
 
 /// `p a + q b`. Loops, and no closures: the compiler does not give those the instructions that this is compiled for.
 #[inline(always)]
-fn mixed(a: &Window, p: f32, b: &Window, q: f32) -> Window {
-    let mut out = [0.0; WINDOW * WINDOW];
+fn mixed<const NN: usize>(a: &[f32; NN], p: f32, b: &[f32; NN], q: f32) -> [f32; NN] {
+    let mut out = [0.0; NN];
     for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
         *out = p * a + q * b;
     }
     out
 }
 
-/// The window that begins at column `left` and row `top`, 0 to 2.
 #[inline(always)]
-fn cut(around: &[f32; AROUND * AROUND], left: usize, top: usize) -> Window {
-    let mut out = [0.0; WINDOW * WINDOW];
-    let rows = around.as_chunks::<AROUND>().0;
-    for (out, row) in out.as_chunks_mut::<WINDOW>().0.iter_mut().zip(&rows[top..]) {
-        out.copy_from_slice(&row[left..left + WINDOW]);
+fn without_mean<const NN: usize>(a: &[f32; NN]) -> [f32; NN] {
+    let mean = total(*a) / NN as f32;
+    let mut out = [0.0; NN];
+    for (out, a) in out.iter_mut().zip(a) {
+        *out = a - mean;
     }
     out
 }
 
 #[inline(always)]
-fn without_mean(a: &Window) -> Window {
-    const ONES: Window = [1.0; WINDOW * WINDOW];
-    mixed(a, 1.0, &ONES, -dot(a, &ONES) / (WINDOW * WINDOW) as f32)
+fn dot<const NN: usize>(a: &[f32; NN], b: &[f32; NN]) -> f32 {
+    let mut products = [0.0; NN];
+    for ((product, a), b) in products.iter_mut().zip(a).zip(b) {
+        *product = a * b;
+    }
+    total(products)
+}
+
+/// The sum, by halves, so that the compiler vectorises it; the result is the same everywhere.
+#[inline(always)]
+fn total<const NN: usize>(mut values: [f32; NN]) -> f32 {
+    let mut count = NN;
+    while count.is_multiple_of(2) && count > 4 {
+        count /= 2;
+        let (first, second) = values.split_at_mut(count);
+        for (a, b) in first.iter_mut().zip(second) {
+            *a += *b;
+        }
+    }
+    let mut total = 0.0;
+    for value in values.iter().take(count) {
+        total += value;
+    }
+    total
 }

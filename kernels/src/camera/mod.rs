@@ -6,7 +6,8 @@
 //! # What is computed
 //!
 //! 1. **Picture.** The frame becomes gray and shrinks to at most 512x288 pixels ([`Shrink`], or [`CudaShrink`] with the same
-//!    bits). All lengths below are in pixels of this picture.
+//!    bits): each pixel is the mean of what it covers, summed up in whole numbers (`sums/`). All lengths below are in pixels of
+//!    this picture.
 //! 2. **Corners.** The best of each cell of 32x32 pixels by the smaller eigenvalue of the gradients' covariance (Shi and
 //!    Tomasi, "Good Features to Track", CVPR 1994), so that they are spread over the picture. None inside boxes, because
 //!    objects move by themselves.
@@ -45,16 +46,17 @@ mod picture;
 mod pyramid;
 mod ransac;
 mod shrink;
+mod sums;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use flow::{WINDOW, follow};
+pub(crate) use flow::way_of;
 pub(crate) use pyramid::{LEVELS, Pyramid};
 
 pub use error::CameraError;
 pub use estimator::Estimator;
 pub use picture::{LONGEST, Picture, SHORTEST, picture_size};
-pub use shrink::{CudaShrink, Shrink, picture_params};
+pub use shrink::{CudaShrink, Shrink};
 
 #[cfg(doc)]
 use crate::geometry::Affine;

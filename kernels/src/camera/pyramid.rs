@@ -11,10 +11,14 @@ pub(super) const BORDER: usize = 12;
 /// some 25 pixels of the picture, are found again.
 pub(crate) const LEVELS: usize = 3;
 
-/// The finest level first. Coarser ones are empty where the picture is too small for them.
+/// The finest level first. A level is made when it is needed; coarser ones are empty where the picture is too small for them.
 #[derive(Debug, Default)]
 pub(crate) struct Pyramid {
-    pub levels: [Level; LEVELS],
+    levels: [Level; LEVELS],
+    /// Whether a level is that of the picture.
+    made: [bool; LEVELS],
+    pixels: Vec<u8>,
+    size: [usize; 2],
 }
 
 /// A picture in 0..255 with its border.
@@ -26,31 +30,59 @@ pub(crate) struct Level {
 }
 
 impl Pyramid {
-    /// Takes in a picture; allocates only where it is larger than those before.
+    /// Takes in a picture, of which no level is made yet; allocates only where it is larger than those before.
     pub fn set(&mut self, picture: &Picture<'_>) {
-        let [width, height] = picture.size();
-        let [finest, coarser @ ..] = &mut self.levels;
-        finest.resize(width, height);
-        for (y, pixels) in picture.pixels().chunks_exact(width).enumerate() {
-            for (sample, pixel) in finest.row_mut(y).iter_mut().zip(pixels) {
-                *sample = f32::from(*pixel);
+        self.size = picture.size();
+        self.pixels.clear();
+        self.pixels.extend_from_slice(picture.pixels());
+        self.made = [false; LEVELS];
+    }
+
+    /// Makes a level, and what it is made of, unless that is done.
+    pub fn make(&mut self, number: usize) {
+        if self.made.get(number) != Some(&false) {
+            return;
+        }
+        let [width, height] = self.size.map(|side| side >> number);
+        if number > 1 {
+            self.make(number - 1);
+        }
+        let (finer, rest) = self.levels.split_at_mut(number);
+        let Some(level) = rest.first_mut() else { return };
+        level.resize(width, height);
+        let mut rows = self.pixels.chunks_exact(self.size[0].max(1));
+        for y in 0..height {
+            let out = level.row_mut(y);
+            match (number, finer.last()) {
+                (0, _) => widen(rows.next().unwrap_or_default(), out),
+                (1, _) => {
+                    let [above, below] = [(); 2].map(|()| rows.next().unwrap_or_default());
+                    halve_bytes(above, below, out);
+                }
+                (_, Some(finer)) => {
+                    let row = |y: usize| finer.padded_row(BORDER + y).get(BORDER..).unwrap_or_default();
+                    halve(row(2 * y), row(2 * y + 1), out);
+                }
+                _ => {}
             }
         }
-        finest.extend();
-        let mut finer: &Level = finest;
-        for level in coarser {
-            level.resize(finer.width / 2, finer.height / 2);
-            for y in 0..level.height {
-                let [above, below] = [0, 1].map(|i| finer.padded_row(BORDER + 2 * y + i));
-                halve(
-                    above.get(BORDER..).unwrap_or_default(),
-                    below.get(BORDER..).unwrap_or_default(),
-                    level.row_mut(y),
-                );
-            }
-            level.extend();
-            finer = level;
-        }
+        level.extend();
+        self.made[number] = true;
+    }
+
+    /// Makes all levels.
+    pub fn make_all(&mut self) {
+        (0..LEVELS).for_each(|number| self.make(number));
+    }
+
+    /// A level that was made.
+    pub fn level(&self, number: usize) -> Option<&Level> {
+        self.levels.get(number).filter(|_| self.made.get(number) == Some(&true))
+    }
+
+    /// The picture's width and height.
+    pub fn size(&self) -> [usize; 2] {
+        self.size
     }
 }
 
@@ -94,22 +126,29 @@ impl Level {
         }
     }
 
-    /// Fills `out` with the `N` x `N` samples from (`x`, `y`) on, row by row, between pixels by linear interpolation; pixel
-    /// (0, 0) of the picture is at (0, 0). False where samples lie beyond the border, or the position is not finite.
+    /// The samples from the whole position (`x`, `y`) on, and how many there are from row to row; pixel (0, 0) of the picture is at
+    /// (0, 0). None where some of the next `side` x `side` lie beyond the border, or the position is not finite.
     #[inline(always)]
-    pub fn sample<const N: usize>(&self, x: f32, y: f32, out: &mut [f32]) -> bool {
-        let (x, y) = (x + BORDER as f32, y + BORDER as f32);
-        let (left, top) = (x.floor(), y.floor());
+    pub fn samples(&self, x: f32, y: f32, side: usize) -> Option<(&[f32], usize)> {
+        let (left, top) = (x + BORDER as f32, y + BORDER as f32);
         // Also true for NaN. Below, `as` is exact, or saturates far beyond the border.
         if !(left >= 0.0 && top >= 0.0) {
-            return false;
+            return None;
         }
-        let (fx, fy, left, top) = (x - left, y - top, left as usize, top as usize);
-        let stride = self.stride();
-        if left + N >= stride || top + N >= self.height + 2 * BORDER || self.samples.is_empty() {
-            return false;
-        }
-        let samples = &self.samples[top * stride + left..];
+        let (left, top, stride) = (left as usize, top as usize, self.stride());
+        let is_inside =
+            left.saturating_add(side) <= stride && top.saturating_add(side) <= self.height + 2 * BORDER;
+        let samples = self.samples.get(top.checked_mul(stride)?.checked_add(left)?..)?;
+        is_inside.then_some((samples, stride))
+    }
+
+    /// Fills `out` with the `N` x `N` samples from (`x`, `y`) on, row by row, between pixels by linear interpolation. False where
+    /// samples lie beyond the border, or the position is not finite.
+    #[inline(always)]
+    pub fn sample<const N: usize>(&self, x: f32, y: f32, out: &mut [f32]) -> bool {
+        let (left, top) = (x.floor(), y.floor());
+        let (fx, fy) = (x - left, y - top);
+        let Some((samples, stride)) = self.samples(left, top, N + 1) else { return false };
         let mut above: [f32; N] = between(samples, fx);
         for (out, samples) in out.as_chunks_mut::<N>().0.iter_mut().zip(samples.chunks(stride).skip(1)) {
             let below: [f32; N] = between(samples, fx);
@@ -131,11 +170,59 @@ fn between<const N: usize>(row: &[f32], fraction: f32) -> [f32; N] {
     out
 }
 
+#[multiversion(targets("x86_64+avx2"))]
+fn widen(pixels: &[u8], out: &mut [f32]) {
+    for (sample, pixel) in out.iter_mut().zip(pixels) {
+        *sample = f32::from(*pixel);
+    }
+}
+
+/// The mean of each two by two pixels: exact, as that of samples is.
+#[multiversion(targets("x86_64+avx2"))]
+fn halve_bytes(above: &[u8], below: &[u8], out: &mut [f32]) {
+    let (above, below) = (above.as_chunks::<2>().0, below.as_chunks::<2>().0);
+    for ((out, [a, b]), [c, d]) in out.iter_mut().zip(above).zip(below) {
+        *out = f32::from(u16::from(*a) + u16::from(*b) + u16::from(*c) + u16::from(*d)) * 0.25;
+    }
+}
+
 /// The mean of each two by two samples.
 #[multiversion(targets("x86_64+avx2"))]
 fn halve(above: &[f32], below: &[f32], out: &mut [f32]) {
     let (above, below) = (above.as_chunks::<2>().0, below.as_chunks::<2>().0);
     for ((out, [a, b]), [c, d]) in out.iter_mut().zip(above).zip(below) {
         *out = ((a + c) + (b + d)) * 0.25;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_has_the_means_of_the_picture_whichever_was_made_first() {
+        let size = [53, 38];
+        let pixels: Vec<u8> = (0..size[0] * size[1]).map(|i| (i * i * 31 % 251) as u8).collect();
+        let picture = Picture::new(&pixels, size, size).unwrap();
+        for order in [[0, 1, 2], [2, 0, 1], [1, 2, 0]] {
+            let mut pyramid = Pyramid::default();
+            // What an earlier picture has left is replaced.
+            pyramid.set(&Picture::new(&[7; 60 * 40], [60, 40], size).unwrap());
+            pyramid.make_all();
+            pyramid.set(&picture);
+            assert!((0..LEVELS).all(|number| pyramid.level(number).is_none()));
+            order.into_iter().for_each(|number| pyramid.make(number));
+            for number in 0..LEVELS {
+                let (level, side) = (pyramid.level(number).unwrap(), 1 << number);
+                assert_eq!([level.width, level.height], size.map(|length| length / side));
+                for (x, y) in (0..level.height).flat_map(|y| (0..level.width).map(move |x| (x, y))) {
+                    let covered = (0..side * side).map(|i| [x * side + i % side, y * side + i / side]);
+                    let sum: u32 = covered.map(|[x, y]| u32::from(pixels[y * size[0] + x])).sum();
+                    // Exact: 12 bits.
+                    let mean = sum as f32 / (side * side) as f32;
+                    assert_eq!(level.padded_row(BORDER + y)[BORDER + x], mean, "{order:?} {number} {x} {y}");
+                }
+            }
+        }
     }
 }

@@ -1,13 +1,16 @@
-//! From a frame to its picture: [`crate::preproc`], with its area interpolation.
+//! From a frame to its picture: by sums of samples, or by [`crate::preproc`] with its area interpolation where there are none.
 
+use super::sums::{CpuSums, CudaSums, SumPlan};
 use super::{CameraError, Picture, picture_size};
 use crate::device::{CudaStream, DeviceFrame, Event, Memory, Pinned};
 use crate::frame::{Frame, FrameFormat};
-use crate::preproc::{ChannelOrder, CudaPreproc, Interpolation, Preproc, PreprocParams, Resize};
+use crate::preproc::{
+    ChannelOrder, CudaPreproc, Interpolation, Preproc, PreprocError, PreprocParams, Resize,
+};
 use crate::tensor::TensorType;
 
 /// How a frame becomes a picture of this width and height.
-pub fn picture_params([width, height]: [usize; 2]) -> PreprocParams {
+pub(super) fn picture_params([width, height]: [usize; 2]) -> PreprocParams {
     PreprocParams {
         width,
         height,
@@ -20,13 +23,25 @@ pub fn picture_params([width, height]: [usize; 2]) -> PreprocParams {
     }
 }
 
+/// How frames of a format become pictures of this size, if sums of samples can do it.
+fn plan(format: FrameFormat, size: [usize; 2]) -> Result<Option<SumPlan>, CameraError> {
+    picture_params(size).check(&format)?;
+    Ok(SumPlan::new(format, size))
+}
+
 /// Shrinks frames of one format in host memory.
 #[derive(Debug)]
 pub struct Shrink {
-    preproc: Preproc,
+    by: CpuBy,
     pixels: Vec<u8>,
     size: [usize; 2],
-    frame: [usize; 2],
+    format: FrameFormat,
+}
+
+#[derive(Debug)]
+enum CpuBy {
+    Sums(Box<CpuSums>),
+    Preproc(Box<Preproc>),
 }
 
 impl Shrink {
@@ -43,8 +58,11 @@ impl Shrink {
     /// # Errors
     /// As [`Shrink::new`].
     pub fn to(size: [usize; 2], format: FrameFormat) -> Result<Self, CameraError> {
-        let preproc = Preproc::new(format, picture_params(size))?;
-        Ok(Self { pixels: vec![0; preproc.bytes()], preproc, size, frame: [format.width, format.height] })
+        let by = match plan(format, size)? {
+            Some(plan) => CpuBy::Sums(Box::new(CpuSums::new(plan))),
+            None => CpuBy::Preproc(Box::new(Preproc::new(format, picture_params(size))?)),
+        };
+        Ok(Self { by, pixels: vec![0; size[0] * size[1]], size, format })
     }
 
     /// The picture of `frame`.
@@ -52,21 +70,33 @@ impl Shrink {
     /// # Errors
     /// [`CameraError::Shrink`] for a frame that is smaller than the format.
     pub fn run(&mut self, frame: &Frame<'_>) -> Result<Picture<'_>, CameraError> {
-        self.preproc.run(frame, &mut self.pixels)?;
-        Picture::new(&self.pixels, self.size, self.frame)
+        match &mut self.by {
+            CpuBy::Sums(sums) => {
+                frame.check(&self.format).map_err(PreprocError::from)?;
+                sums.run(frame, &mut self.pixels);
+            }
+            CpuBy::Preproc(preproc) => preproc.run(frame, &mut self.pixels)?,
+        }
+        Picture::new(&self.pixels, self.size, [self.format.width, self.format.height])
     }
 }
 
 /// Shrinks frames of one format on a GPU, and downloads nothing but their pictures. One frame is in flight at a time.
 #[derive(Debug)]
 pub struct CudaShrink {
-    preproc: CudaPreproc,
+    by: CudaBy,
     small: Memory,
     pixels: Pinned,
     done: Event,
     pending: bool,
     size: [usize; 2],
     frame: [usize; 2],
+}
+
+#[derive(Debug)]
+enum CudaBy {
+    Sums(Box<CudaSums>),
+    Preproc(Box<CudaPreproc>),
 }
 
 impl CudaShrink {
@@ -83,13 +113,17 @@ impl CudaShrink {
     /// # Errors
     /// As [`CudaShrink::new`].
     pub fn to(size: [usize; 2], format: FrameFormat, stream: &CudaStream) -> Result<Self, CameraError> {
-        let preproc = CudaPreproc::new(format, picture_params(size), stream)?;
+        let by = match plan(format, size)? {
+            Some(plan) => CudaBy::Sums(Box::new(CudaSums::load(stream, plan)?)),
+            None => CudaBy::Preproc(Box::new(CudaPreproc::new(format, picture_params(size), stream)?)),
+        };
+        let bytes = size[0] * size[1];
         Ok(Self {
-            small: stream.allocate(preproc.bytes())?,
-            pixels: stream.pin(preproc.bytes())?,
+            by,
+            small: stream.allocate(bytes)?,
+            pixels: stream.pin(bytes)?,
             done: Event::new(stream.context())?,
             pending: false,
-            preproc,
             size,
             frame: [format.width, format.height],
         })
@@ -103,11 +137,25 @@ impl CudaShrink {
     /// As [`Shrink::run`], and [`CameraError::Device`].
     pub fn start(&mut self, stream: &CudaStream, frame: &DeviceFrame<'_>) -> Result<(), CameraError> {
         self.pending = false;
-        self.preproc.run(stream, std::slice::from_ref(frame), self.small.slice())?;
+        self.shrink(stream, frame)?;
         // SAFETY: only `finish` looks at the pixels, and it waits for `done`.
         unsafe { stream.start_download(self.small.slice(), &mut self.pixels)? };
         stream.record(&self.done)?;
         self.pending = true;
+        Ok(())
+    }
+
+    /// Enqueues the shrinking alone, and leaves the picture on the GPU.
+    ///
+    /// # Errors
+    /// As [`CudaShrink::start`].
+    pub fn shrink(&self, stream: &CudaStream, frame: &DeviceFrame<'_>) -> Result<(), CameraError> {
+        match &self.by {
+            CudaBy::Sums(sums) => sums.launch(stream, frame, self.small.slice())?,
+            CudaBy::Preproc(preproc) => {
+                preproc.run(stream, std::slice::from_ref(frame), self.small.slice())?;
+            }
+        }
         Ok(())
     }
 

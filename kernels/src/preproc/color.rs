@@ -9,7 +9,7 @@ use crate::frame::{FrameFormat, Matrix, PixelFormat, Range};
 /// quantisation as in ITU-T H.273, 8.3). Gray of RGB has the weights of BT.601, as in OpenCV, Pillow, torchvision and
 /// TensorFlow, so as networks were trained.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Color {
+pub(crate) enum Color {
     /// Red, green and blue already.
     Rgb,
     /// Red, green and blue to luma, which replaces red: weights.

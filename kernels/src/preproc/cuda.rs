@@ -229,7 +229,7 @@ impl Axis {
 
 /// `(multiplier, shift)` such that `n / divisor == n * multiplier >> 32 >> shift` for all `n < 2^31` (Granlund and
 /// Montgomery, "Division by Invariant Integers using Multiplication", theorem 4.2); `divisor` is 2 to 2^31.
-fn reciprocal(divisor: u32) -> (u32, u32) {
+pub(crate) fn reciprocal(divisor: u32) -> (u32, u32) {
     let bits = (divisor - 1).ilog2() + 1;
     (narrow((1u64 << (31 + bits)).div_ceil(u64::from(divisor))), bits - 1)
 }

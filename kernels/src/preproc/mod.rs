@@ -62,7 +62,9 @@ mod tests;
 mod writer;
 
 pub use by_points::{ByPoints, Outline};
+pub(crate) use color::Color;
 pub use cuda::CudaPreproc;
+pub(crate) use cuda::reciprocal;
 pub use error::PreprocError;
 pub use limits::{MAX_BATCH, MAX_SIDE, MIN_CROP_RATIO};
 pub use params::{ChannelOrder, Interpolation, Layout, Padding, PreprocParams, Resize};

@@ -190,7 +190,7 @@ impl Default for PreprocParams {
 
 impl PreprocParams {
     /// Checks everything that does not depend on how the parameters combine.
-    pub(super) fn check(&self, source: &FrameFormat) -> Result<(), PreprocError> {
+    pub(crate) fn check(&self, source: &FrameFormat) -> Result<(), PreprocError> {
         let sides = [
             ("frame width", source.width),
             ("frame height", source.height),

@@ -1,6 +1,7 @@
 //! The small pictures that motion is measured in.
 
 use super::frames::Owned;
+use super::shrink::picture_params;
 use super::*;
 
 fn gray(width: usize, height: usize) -> FrameFormat {
@@ -65,6 +66,32 @@ fn a_picture_is_the_mean_luma_of_every_format() {
         let wanted = sum / (3.0 * 1030.0 / 343.0);
         let found = f64::from(picture.pixels()[3 * 343 + 100]);
         assert!((found - wanted).abs() <= 0.51, "{pixels:?}: {found}, not {wanted}");
+    }
+}
+
+#[test]
+fn every_pixel_is_the_mean_of_what_it_covers() {
+    let sizes = [
+        ([320, 200], [32, 20]),
+        ([257, 93], [85, 31]),
+        ([64, 33], [64, 33]),
+        ([301, 7], [2, 7]),
+        ([5, 60], [4, 21]),
+    ];
+    for (number, (frame, size)) in (0..).zip(sizes) {
+        for pixels in PixelFormat::ALL {
+            for range in [Range::Limited, Range::Full] {
+                let format = FrameFormat { pixels, range, ..gray(frame[0], frame[1]) };
+                let owned = Owned::noise(format, 5, number);
+                let mut shrink = Shrink::to(size, format).unwrap();
+                let picture = shrink.run(&owned.frame()).unwrap();
+                let wanted = frames::pixels(&owned, &picture_params(size));
+                // Half a level of rounding, and what float32 loses of 255.
+                let near = |(found, wanted): (&u8, &f64)| (f64::from(*found) - wanted).abs() <= 0.5 + 1e-4;
+                assert!(picture.pixels().iter().zip(&wanted).all(near), "{pixels:?} {range:?} {frame:?}");
+                assert_eq!(wanted.len(), size[0] * size[1]);
+            }
+        }
     }
 }
 
