@@ -20,7 +20,7 @@ fn box_at(x: f32) -> Rect {
 /// Two on a grey ground with some noise, of these colours, whose boxes overlap. Every fifty frames they pass each other, which takes no longer
 /// than a frame: by where they are expected, they have stayed.
 fn passing(frame: u16, colours: [[u8; 3]; 2]) -> gst::Buffer {
-    let aside = if (frame / 50) % 2 == 0 { -6.0 } else { 6.0 };
+    let aside = if (frame / 50).is_multiple_of(2) { -6.0 } else { 6.0 };
     let boxes = [box_at(80.0 + aside), box_at(80.0 - aside)];
     let mut pixels = Vec::with_capacity(3 * WIDTH * HEIGHT);
     for (y, x) in (0..HEIGHT).flat_map(|y| (0..WIDTH).map(move |x| (y, x))) {
