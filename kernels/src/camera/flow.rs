@@ -3,7 +3,7 @@
 //! Each window is compared in a way that is blind to brightness and contrast: the change that a summand or a factor would
 //! make is taken out of its gradients (Baker and Matthews, "Lucas-Kanade 20 Years On", part 3, 2003: "projecting out").
 //!
-//! Windows of the picture that is left begin at whole pixels, so that only those in the other picture need interpolation.
+//! Windows that begin at whole pixels need no interpolation.
 
 use std::ops::Range;
 
@@ -71,7 +71,7 @@ pub(crate) fn way_of<const N: usize, const NN: usize>(
         let scale = 1.0 / (1_u32 << number) as f32;
         let half = N as f32 / 2.0;
         // Where the window begins, as positions of pixels' centres: half a pixel less than half the window left of the point.
-        let start = point.map(|v| (v * scale - half).round());
+        let start = point.map(|v| v * scale - half);
         let found = template::<N, NN>(before, start).and_then(|template| {
             approach::<N, NN>(&template, now, start, way.map(|v| v * scale), last_steps[number.min(1)])
         });
@@ -90,10 +90,11 @@ pub(crate) fn way_of<const N: usize, const NN: usize>(
 /// None where the window lies outside, or is too flat in some direction.
 #[inline(always)]
 fn template<const N: usize, const NN: usize>(level: &Level, start: [f32; 2]) -> Option<Template<NN>> {
-    let (samples, stride) = level.samples(start[0] - 1.0, start[1] - 1.0, N + 2)?;
-    let pixels = cut::<N, NN>(samples, stride, 1, 1);
-    let gx = mixed(&cut::<N, NN>(samples, stride, 2, 1), 0.5, &cut::<N, NN>(samples, stride, 0, 1), -0.5);
-    let gy = mixed(&cut::<N, NN>(samples, stride, 1, 2), 0.5, &cut::<N, NN>(samples, stride, 1, 0), -0.5);
+    let pixels = window::<N, NN>(level, start, [0.0, 0.0])?;
+    let [left, right] = [[-1.0, 0.0], [1.0, 0.0]].map(|shift| window::<N, NN>(level, start, shift));
+    let [above, below] = [[0.0, -1.0], [0.0, 1.0]].map(|shift| window::<N, NN>(level, start, shift));
+    let gx = mixed(&right?, 0.5, &left?, -0.5);
+    let gy = mixed(&below?, 0.5, &above?, -0.5);
     let relative = without_mean(&pixels);
     let contrast = dot(&relative, &relative).max(1.0);
     // What is relative has no sum, so that the gradients' own means change nothing here.
@@ -143,20 +144,23 @@ fn approach<const N: usize, const NN: usize>(
     Some(moved)
 }
 
-/// The window that begins at that column and row of the samples.
+/// The window that begins at a position and is shifted by whole pixels.
 #[inline(always)]
-fn cut<const N: usize, const NN: usize>(
-    samples: &[f32],
-    stride: usize,
-    left: usize,
-    top: usize,
-) -> [f32; NN] {
+fn window<const N: usize, const NN: usize>(
+    level: &Level,
+    start: [f32; 2],
+    shift: [f32; 2],
+) -> Option<[f32; NN]> {
+    let [x, y] = [start[0] + shift[0], start[1] + shift[1]];
     let mut out = [0.0; NN];
-    let rows = samples.chunks(stride).skip(top).filter_map(|row| row.get(left..left + N));
-    for (out, row) in out.as_chunks_mut::<N>().0.iter_mut().zip(rows) {
-        out.copy_from_slice(row);
+    if x.fract() != 0.0 || y.fract() != 0.0 {
+        return level.sample::<N>(x, y, &mut out).then_some(out);
     }
-    out
+    let (samples, stride) = level.samples(x, y, N)?;
+    for (out, row) in out.as_chunks_mut::<N>().0.iter_mut().zip(samples.chunks(stride)) {
+        out.copy_from_slice(row.get(..N)?);
+    }
+    Some(out)
 }
 
 /// `p a + q b`. Loops, and no closures: the compiler does not give those the instructions that this is compiled for.
