@@ -86,7 +86,7 @@ impl BoxFlow {
         let unit = (1 << level) as f32;
         let follow = |from: &Pyramid, to: &Pyramid, point: [f32; 2], guess: [f32; 2]| {
             let point = point.map(|v| (v / unit).round() * unit);
-            way_of::<WINDOW, PIXELS>(from, to, point, guess, level..level + 1, LAST_STEPS)
+            way_of::<WINDOW, PIXELS, true>(from, to, point, guess, level..level + 1, LAST_STEPS)
         };
         self.ways.clear();
         for from in grid(&place) {
