@@ -82,8 +82,11 @@ impl BoxFlow {
         let level = (1..LEVELS).take_while(|level| (WINDOW << level) as f32 <= narrow).count();
         self.before.make(level);
         self.now.make(level);
+        // Windows of the picture that is left begin at whole pixels of the level, and need no interpolation.
+        let unit = (1 << level) as f32;
         let follow = |from: &Pyramid, to: &Pyramid, point: [f32; 2], guess: [f32; 2]| {
-            way_of::<WINDOW, PIXELS>(from, to, point, guess, level..level + 1, LAST_STEPS)
+            let point = point.map(|v| (v / unit).round() * unit);
+            way_of::<WINDOW, PIXELS, true>(from, to, point, guess, level..level + 1, LAST_STEPS)
         };
         self.ways.clear();
         for from in grid(&place) {

@@ -3,7 +3,7 @@
 //! Each window is compared in a way that is blind to brightness and contrast: the change that a summand or a factor would
 //! make is taken out of its gradients (Baker and Matthews, "Lucas-Kanade 20 Years On", part 3, 2003: "projecting out").
 //!
-//! Windows of the picture that is left begin at whole pixels, so that only those in the other picture need interpolation.
+//! Windows that are known to begin at whole pixels are read without interpolation.
 
 use std::ops::Range;
 
@@ -44,9 +44,10 @@ pub(super) fn follow(
     guess: [f32; 2],
     levels: usize,
 ) -> Option<[f32; 2]> {
-    let way = way_of::<WINDOW, PIXELS>(from, to, point, guess, 0..levels, LAST_STEPS)?;
+    let way = way_of::<WINDOW, PIXELS, false>(from, to, point, guess, 0..levels, LAST_STEPS)?;
     let there = [point[0] + way[0], point[1] + way[1]];
-    let back = way_of::<WINDOW, PIXELS>(to, from, there, guess.map(|way| -way), 0..levels, LAST_STEPS)?;
+    let back =
+        way_of::<WINDOW, PIXELS, false>(to, from, there, guess.map(|way| -way), 0..levels, LAST_STEPS)?;
     let [x, y] = [way[0] + back[0], way[1] + back[1]];
     (x * x + y * y <= NEAR * NEAR).then_some(there)
 }
@@ -54,8 +55,9 @@ pub(super) fn follow(
 /// The way of the window of `N` x `N` = `NN` pixels around a point to its place in another picture, by these levels, the coarsest first; none
 /// where it is lost on the finest of them, or leaves the picture. `guess` is the way that is expected.
 /// Steps shorter than `last_steps`, in pixels of the finest level and of the others, are the last ones. The levels must have been made.
+/// With `WHOLE`, the window begins at a whole pixel of each level.
 #[multiversion(targets("x86_64+avx2"))]
-pub(crate) fn way_of<const N: usize, const NN: usize>(
+pub(crate) fn way_of<const N: usize, const NN: usize, const WHOLE: bool>(
     from: &Pyramid,
     to: &Pyramid,
     point: [f32; 2],
@@ -71,8 +73,8 @@ pub(crate) fn way_of<const N: usize, const NN: usize>(
         let scale = 1.0 / (1_u32 << number) as f32;
         let half = N as f32 / 2.0;
         // Where the window begins, as positions of pixels' centres: half a pixel less than half the window left of the point.
-        let start = point.map(|v| (v * scale - half).round());
-        let found = template::<N, NN>(before, start).and_then(|template| {
+        let start = point.map(|v| v * scale - half);
+        let found = template::<N, NN, WHOLE>(before, start).and_then(|template| {
             approach::<N, NN>(&template, now, start, way.map(|v| v * scale), last_steps[number.min(1)])
         });
         match found {
@@ -89,11 +91,30 @@ pub(crate) fn way_of<const N: usize, const NN: usize>(
 
 /// None where the window lies outside, or is too flat in some direction.
 #[inline(always)]
-fn template<const N: usize, const NN: usize>(level: &Level, start: [f32; 2]) -> Option<Template<NN>> {
-    let (samples, stride) = level.samples(start[0] - 1.0, start[1] - 1.0, N + 2)?;
-    let pixels = cut::<N, NN>(samples, stride, 1, 1);
-    let gx = mixed(&cut::<N, NN>(samples, stride, 2, 1), 0.5, &cut::<N, NN>(samples, stride, 0, 1), -0.5);
-    let gy = mixed(&cut::<N, NN>(samples, stride, 1, 2), 0.5, &cut::<N, NN>(samples, stride, 1, 0), -0.5);
+fn template<const N: usize, const NN: usize, const WHOLE: bool>(
+    level: &Level,
+    start: [f32; 2],
+) -> Option<Template<NN>> {
+    let [x, y] = start;
+    let [mut pixels, mut left, mut right, mut above, mut below] = [[0.0; NN]; 5];
+    if WHOLE {
+        let (samples, stride) = level.samples(x - 1.0, y - 1.0, N + 2)?;
+        pixels = cut::<N, NN>(samples, stride, 1, 1);
+        left = cut::<N, NN>(samples, stride, 0, 1);
+        right = cut::<N, NN>(samples, stride, 2, 1);
+        above = cut::<N, NN>(samples, stride, 1, 0);
+        below = cut::<N, NN>(samples, stride, 1, 2);
+    } else {
+        let is_inside = level.sample::<N>(x, y, &mut pixels)
+            && level.sample::<N>(x - 1.0, y, &mut left)
+            && level.sample::<N>(x + 1.0, y, &mut right)
+            && level.sample::<N>(x, y - 1.0, &mut above)
+            && level.sample::<N>(x, y + 1.0, &mut below);
+        if !is_inside {
+            return None;
+        }
+    }
+    let (gx, gy) = (mixed(&right, 0.5, &left, -0.5), mixed(&below, 0.5, &above, -0.5));
     let relative = without_mean(&pixels);
     let contrast = dot(&relative, &relative).max(1.0);
     // What is relative has no sum, so that the gradients' own means change nothing here.
