@@ -5,7 +5,7 @@
 //! flow, forward and back). The box moves by the median of their ways. Written from the paper, with these changes:
 //! - Points are followed on one level of the pyramid, the coarsest on which a window is not wider than the box, from where the tracker's
 //!   filter expects them. So 9 to 16 windows of 8x8 see as much of a box as the paper's 100 points do. Over all first frames of intervals of
-//!   2 and 4 on vtest.avi and both TUD videos, HOTA is 41.7 in the mean, as with 25 windows of 12x12 on all levels, which take two to six
+//!   2 and 4 on vtest.avi and both TUD videos, HOTA is 41.7 in the mean, as with 25 windows of 12x12 on all levels, which take three to six
 //!   times as long.
 //! - The change of the box's size is left to the trackers' filters, which know it better.
 
