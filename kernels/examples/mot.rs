@@ -164,8 +164,10 @@ fn read(text: &str) -> Result<Frames, Box<dyn Error>> {
     Ok(frames)
 }
 
-/// Frame, identity and box of each row.
-fn rows(text: &str) -> Result<Vec<(usize, f32, Detection)>, Box<dyn Error>> {
+/// Frame, identity and box of a row.
+type Row = (usize, f32, Detection);
+
+fn rows(text: &str) -> Result<Vec<Row>, Box<dyn Error>> {
     let row = |(number, line): (usize, &str)| {
         let fields: Result<Vec<f32>, _> = line.split(',').map(|field| field.trim().parse()).collect();
         let fields = fields.map_err(|e| format!("line {}: {e}", number + 1))?;
