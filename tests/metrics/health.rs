@@ -1,7 +1,11 @@
 //! `/healthz`: which streams stand still.
 
-use cudainfer_tests::{TestPipeline, end, filled, push, until};
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use cudainfer_tests::{TestPipeline, end, filled, free_port, push, root, until};
 use gst::prelude::*;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::client::{health, stalled};
 use crate::server;
@@ -86,16 +90,27 @@ fn what_comes_before_a_demuxer_or_after_a_compositor_is_not_looked_at() {
 }
 
 #[test]
-fn streams_of_rtp_are_looked_at_although_they_are_made_of_packets_with_times() {
+fn a_camera_that_freezes_is_named() {
     server();
-    let caps = "video/x-raw,format=I420,width=64,height=48,framerate=100/1";
+    let (program, port) = (root().join("serve/tests/cameras/camera.py"), free_port());
+    let mut camera = Command::new("/usr/bin/python3");
+    camera.arg(program).arg(port.to_string()).env_remove("GST_TRACERS").stdout(Stdio::piped());
+    let mut camera = camera.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(camera.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n", "run scripts/setup, which installs gir1.2-gst-rtsp-server-1.0");
     let pipeline = TestPipeline::new(&format!(
-        "appsrc name=camera format=time caps={caps} ! x264enc tune=zerolatency threads=1 ! rtph264pay ! session.recv_rtp_sink_0 \
-         rtpbin name=session latency=0 ! rtph264depay ! fakesink async=false"
+        "rtspsrc name=camera location=rtsp://127.0.0.1:{port}/video protocols=tcp latency=0 ! rtph264depay ! fakesink name=end async=false"
     ));
     pipeline.set_property("name", "packets");
-    (0..5).for_each(|frame| push(&pipeline.element("camera"), filled(64 * 48 * 3 / 2, 0, frame)));
+    let frames = pipeline.collect("end");
     let _ = pipeline.set_state(gst::State::Playing);
-    let is_session = |name: &String| name.starts_with("session/");
-    until("the packets' stream is stalled", || stalled(server(), "packets").iter().any(is_session));
+    until("frames come", || frames.lock().unwrap().len() > 5);
+    let moves = || stalled(server(), "packets").is_empty();
+    until("it is not stalled", moves);
+    kill_process(Pid::from_child(&camera), Signal::STOP).unwrap();
+    // Packets have times as frames do, and yet they are no muxer's.
+    until("it is stalled", || stalled(server(), "packets").iter().any(|name| name.starts_with("camera/")));
+    camera.kill().unwrap();
+    camera.wait().unwrap();
 }

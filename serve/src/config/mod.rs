@@ -17,6 +17,7 @@ mod token;
 mod trigger;
 mod uri;
 mod zone;
+mod zone_units;
 
 pub use file::{Config, Publish, Wrong};
 pub use ground::{Ground, Metres};
@@ -34,4 +35,5 @@ pub use template::{fill, keys};
 pub use token::read_token;
 pub use trigger::Trigger;
 pub use uri::{Uri, hide, redacted};
-pub use zone::{Zone, ZoneKind, ZoneUnits, zones_text};
+pub use zone::{Zone, ZoneKind, zones_text};
+pub use zone_units::ZoneUnits;

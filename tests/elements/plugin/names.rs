@@ -18,6 +18,7 @@ const OTHER_KEYS: &[&str] = &[
     "charset",
     // Zones and their options.
     "door",
+    "ground",
     "yard",
     "classes",
     "anchor",
