@@ -2,7 +2,7 @@
 
     python3 tools zoo.speed.pack [--to FOLDER] [CASE...]
 
-The models are those in out/evaluate/zoo. FOLDER (default: .gpu) gets zoo.00.tar, zoo.01.tar ... of at most 48 MiB each, the small models in
+The models are those in out/evaluate/zoo. FOLDER (default: .gpu) gets zoo.00.tar, zoo.01.tar ... of at most 44 MiB each, the small models in
 the first. Their weights are left out and made anew there (zoo/speed/hollow.py).
 """
 
@@ -31,7 +31,7 @@ from cudainfer_tools.zoo.speed import hollow
 from cudainfer_tools.zoo.speed.hollow import Hole
 
 CASES = ROOT / "out" / "evaluate" / "zoo"
-PIECE = 48 << 20
+PIECE = 44 << 20
 # How often weights are drawn until a model runs.
 SEEDS = 5
 # What only the comparison and the export need.
