@@ -1,11 +1,9 @@
 // The ground of one stream on its picture: four points whose places are known, and the grid of metres that follows from them.
 
+import { handle, position } from "./handle.js";
 import { gridLines, placesOf } from "./plane.js";
 
 const SVG = "http://www.w3.org/2000/svg";
-/** How far an arrow key moves a point, and with Shift. */
-const STEP = 0.01;
-const LARGE_STEP = 0.05;
 /** Where Enter sets the four points. */
 const BY_KEYBOARD = [[0.4, 0.4], [0.6, 0.4], [0.8, 0.8], [0.2, 0.8]];
 
@@ -22,8 +20,6 @@ let edited = false;
 /** The points that have been set, while they are. */
 let drawing = null;
 let report = () => {};
-
-const clamp = (value) => Math.round(Math.min(1, Math.max(0, value)) * 10000) / 10000;
 
 /** Shows the ground that the service has; null for none. */
 export function load(from) {
@@ -91,15 +87,10 @@ function typed() {
   return values.every((value) => Number.isFinite(value) && value > 0) ? values : null;
 }
 
-function position(event) {
-  const box = canvas.getBoundingClientRect();
-  return [clamp((event.clientX - box.left) / box.width), clamp((event.clientY - box.top) / box.height)];
-}
-
 canvas.addEventListener("pointerdown", (event) => {
   if (!drawing || event.button !== 0) return;
   event.preventDefault();
-  add(position(event));
+  add(position(canvas, event));
 });
 
 canvas.tabIndex = 0;
@@ -169,38 +160,14 @@ function drawGrid() {
 
 /** A corner that is moved by mouse, finger or arrow keys. */
 function corner(index) {
-  const element = document.createElement("button");
-  element.type = "button";
-  element.className = "corner";
-  element.textContent = index + 1;
-  const place = () => {
-    const [x, y] = ground.points[index];
-    element.style.setProperty("left", `${x * 100}%`);
-    element.style.setProperty("top", `${y * 100}%`);
-    element.setAttribute("aria-label", `Point ${index + 1} of the ground: ${Math.round(x * 100)} %, ${Math.round(y * 100)} %`);
-  };
-  const move = (point) => {
+  const moved = (point) => {
     ground.points[index] = point;
-    place();
     drawGrid();
     report();
   };
-  place();
-  element.addEventListener("pointerdown", (event) => {
-    element.setPointerCapture(event.pointerId);
-    event.stopPropagation();
-  });
-  element.addEventListener("pointermove", (event) => {
-    if (element.hasPointerCapture(event.pointerId)) move(position(event));
-  });
-  element.addEventListener("keydown", (event) => {
-    const step = event.shiftKey ? LARGE_STEP : STEP;
-    const by = { ArrowLeft: [-step, 0], ArrowRight: [step, 0], ArrowUp: [0, -step], ArrowDown: [0, step] }[event.key];
-    if (!by) return;
-    const [x, y] = ground.points[index];
-    move([clamp(x + by[0]), clamp(y + by[1])]);
-    event.preventDefault();
-  });
+  const element = handle(canvas, () => ground.points[index], `Point ${index + 1} of the ground`, moved);
+  element.className = "corner";
+  element.textContent = index + 1;
   return element;
 }
 

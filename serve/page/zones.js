@@ -1,11 +1,9 @@
 // The zones of one stream on its picture: drawn, moved, named, deleted. Points are fractions of the frame.
 
 import * as ground from "./ground.js";
+import { clamp, handle, position } from "./handle.js";
 
 const SVG = "http://www.w3.org/2000/svg";
-/** How far an arrow key moves a point, and with Shift. */
-const STEP = 0.01;
-const LARGE_STEP = 0.05;
 
 const canvas = document.getElementById("canvas");
 const picture = document.getElementById("picture");
@@ -20,8 +18,6 @@ let saved = "[]";
 let chosen = -1;
 /** The zone that is being drawn. */
 let drawing = null;
-
-const clamp = (value) => Math.round(Math.min(1, Math.max(0, value)) * 10000) / 10000;
 
 /** Shows the zones that the service has. */
 export function load(from) {
@@ -73,15 +69,10 @@ function add(point) {
   else render();
 }
 
-function position(event) {
-  const box = canvas.getBoundingClientRect();
-  return [clamp((event.clientX - box.left) / box.width), clamp((event.clientY - box.top) / box.height)];
-}
-
 canvas.addEventListener("pointerdown", (event) => {
   if (!drawing || event.button !== 0) return;
   event.preventDefault();
-  add(position(event));
+  add(position(canvas, event));
 });
 
 canvas.tabIndex = 0;
@@ -135,42 +126,20 @@ function arrow(zone, isChosen) {
   return element;
 }
 
-/** A point that is moved by mouse, finger or arrow keys. */
-function handle(zone, index) {
-  const element = document.createElement("button");
-  element.type = "button";
-  element.className = "handle";
-  element.dataset.point = index;
-  const place = () => {
-    const [x, y] = zone.points[index];
-    element.style.setProperty("left", `${x * 100}%`);
-    element.style.setProperty("top", `${y * 100}%`);
-    element.setAttribute("aria-label", `Point ${index + 1} of ${zone.name}: ${Math.round(x * 100)} %, ${Math.round(y * 100)} %`);
-  };
-  const move = (point) => {
+/** A point that is moved by mouse, finger or arrow keys, and deleted by Delete. */
+function corner(zone, index) {
+  const moved = (point) => {
     zone.points[index] = point;
-    place();
     drawShapes();
     showButtons();
   };
-  place();
-  element.addEventListener("pointerdown", (event) => {
-    element.setPointerCapture(event.pointerId);
-    event.stopPropagation();
-  });
-  element.addEventListener("pointermove", (event) => {
-    if (element.hasPointerCapture(event.pointerId)) move(position(event));
-  });
+  const element = handle(canvas, () => zone.points[index], `Point ${index + 1} of ${zone.name}`, moved);
+  element.className = "handle";
+  element.dataset.point = index;
   element.addEventListener("keydown", (event) => {
-    const step = event.shiftKey ? LARGE_STEP : STEP;
-    const by = { ArrowLeft: [-step, 0], ArrowRight: [step, 0], ArrowUp: [0, -step], ArrowDown: [0, step] }[event.key];
-    if (by) {
-      const [x, y] = zone.points[index];
-      move([clamp(x + by[0]), clamp(y + by[1])]);
-    } else if (event.key === "Delete" && zone.kind === "polygon" && zone.points.length > 3) {
-      zone.points.splice(index, 1);
-      render();
-    } else return;
+    if (event.key !== "Delete" || zone.kind !== "polygon" || zone.points.length <= 3) return;
+    zone.points.splice(index, 1);
+    render();
     event.preventDefault();
   });
   return element;
@@ -277,7 +246,7 @@ function render() {
   drawShapes();
   picture.querySelectorAll(".handle").forEach((element) => element.remove());
   const edited = drawing ?? zones[chosen];
-  if (edited) picture.append(...edited.points.map((_, index) => handle(edited, index)));
+  if (edited) picture.append(...edited.points.map((_, index) => corner(edited, index)));
   list.replaceChildren(...zones.map(item));
   showButtons();
 }

@@ -34,6 +34,10 @@ pub async fn ground() -> impl IntoResponse {
     ([(CONTENT_TYPE, SCRIPT)], include_str!("../../page/ground.js"))
 }
 
+pub async fn handle() -> impl IntoResponse {
+    ([(CONTENT_TYPE, SCRIPT)], include_str!("../../page/handle.js"))
+}
+
 pub async fn plane() -> impl IntoResponse {
     ([(CONTENT_TYPE, SCRIPT)], include_str!("../../page/plane.js"))
 }

@@ -35,6 +35,7 @@ fn table() -> Vec<Route> {
         open("/api.js", get(page::api)),
         open("/zones.js", get(page::zones)),
         open("/ground.js", get(page::ground)),
+        open("/handle.js", get(page::handle)),
         open("/plane.js", get(page::plane)),
         open("/style.css", get(page::style)),
         open("/livez", get(health::livez)),

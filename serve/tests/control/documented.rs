@@ -115,6 +115,7 @@ fn what_is_documented_is_answered_as_it_is_documented() {
         "/api.js",
         "/zones.js",
         "/ground.js",
+        "/handle.js",
         "/plane.js",
         "/style.css",
         "/v1/openapi.json",
