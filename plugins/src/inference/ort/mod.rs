@@ -11,6 +11,7 @@ mod failure;
 mod gpu_libraries;
 mod messages;
 mod model_form;
+mod operators;
 mod options;
 mod plugin;
 mod profile;

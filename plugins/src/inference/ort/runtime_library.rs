@@ -11,6 +11,7 @@ use ort::environment::Environment;
 
 use super::candidates;
 use super::messages::{CAT, EnvironmentLogger};
+use super::operators;
 use crate::inference::{InferenceError, exit, unwinder};
 use crate::loader;
 use crate::sync::lock;
@@ -102,6 +103,7 @@ pub fn environment(
             InferenceError::Library(format!("ONNX Runtime at '{}' does not start: {e}", path.display()))
         })?;
     logger.set_level(&environment, shared);
+    operators::register(&environment);
     gst::info!(CAT, "ONNX Runtime from '{}': {}", path.display(), ort::info());
     std::mem::forget(opened);
     exit::register();

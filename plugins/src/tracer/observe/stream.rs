@@ -31,8 +31,9 @@ pub(crate) struct Stream {
     starts: AtomicU64,
     /// Whether another stream was made of it, as demuxers and compositors do.
     pub(super) has_children: AtomicBool,
-    /// Whether it was made of streams whose frames have a time, as muxers and compositors do: those are looked at.
-    pub(super) made_of_frames: AtomicBool,
+    /// Whether it may stand still: it was made of streams whose frames have a time, as muxers and compositors do, and those are
+    /// looked at; or it is RTCP, which comes every few seconds.
+    pub(super) may_stand_still: AtomicBool,
     /// When it began, when its last frame came anywhere, and to where it ends, in ns of the hooks' time; 0 before that.
     began: AtomicU64,
     last: AtomicU64,
@@ -49,7 +50,7 @@ impl Stream {
             state: AtomicU8::new(LIVE),
             starts: AtomicU64::new(0),
             has_children: AtomicBool::new(false),
-            made_of_frames: AtomicBool::new(false),
+            may_stand_still: AtomicBool::new(false),
             began: AtomicU64::new(0),
             last: AtomicU64::new(0),
             last_at_end: AtomicU64::new(0),
@@ -110,7 +111,7 @@ impl Stream {
         let at = |time: &AtomicU64| time.load(Ordering::Relaxed);
         let is = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
         // The bytes upstream of a demuxer come in bursts, as do those downstream of a muxer.
-        let bytes = (is(&self.has_children) && !self.births.any()) || is(&self.made_of_frames);
+        let bytes = (is(&self.has_children) && !self.births.any()) || is(&self.may_stand_still);
         if !self.is_live() || bytes || self.label.is_empty() {
             return None;
         }

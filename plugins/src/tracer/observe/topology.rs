@@ -51,6 +51,23 @@ pub(super) fn splits(own: &gst::Element) -> bool {
     class.is_some_and(|class| ["Demuxer", "Network"].iter().any(|word| class.contains(word)))
 }
 
+/// Whether what leaves a source pad is RTCP.
+pub(super) fn is_rtcp(pad: &gst::Pad) -> bool {
+    let caps = pad.pad_template_caps();
+    !caps.is_any()
+        && !caps.is_empty()
+        && caps
+            .iter()
+            .all(|format| ["application/x-rtcp", "application/x-srtcp"].contains(&format.name().as_str()))
+}
+
+/// The starts of the streams that come to an element under another name than the element upstream gave them: bins may change
+/// it on their pads, as rtspsrc does.
+pub(super) fn renamed(own: &gst::Element) -> Vec<gst::event::StreamStart<gst::Event>> {
+    let sinks = own.sink_pads();
+    sinks.iter().filter_map(pusher).filter_map(|pad| pad.sticky_event::<gst::event::StreamStart>(0)).collect()
+}
+
 /// The name for users of a stream of this id that begins on `pad` of `own`: after the source, named as it is in the pipeline,
 /// and, where another element begins it, after the end of its id or after that element.
 pub(super) fn label(own: &gst::Element, pad: &gst::Pad, id: &str) -> String {
