@@ -53,15 +53,15 @@ impl Lateness {
         lock(&self.0).came += 1;
     }
 
-    /// A frame of this age (ns) leaves the queue, in which others still wait. Returns whether it goes on: it does not if it would
-    /// be older than `most` at the end of the line, and a newer one waits.
-    pub fn leaves(&self, age: Option<u64>, waiting: u64, most: u64) -> bool {
+    /// A frame of this age (ns) leaves the queue, in which others still wait. Returns whether it goes on: it does not if a newer
+    /// one waits and it would be older than `most` at the end of the line, or had to wait until the line took another.
+    pub fn leaves(&self, age: Option<u64>, waiting: u64, waited: bool, most: u64) -> bool {
         let mut counts = lock(&self.0);
         counts.left += 1;
         counts.overrun = counts.overrun.max(counts.came.saturating_sub(counts.left + waiting));
         let Some(age) = age else { return true };
         counts.age = age;
-        let late = waiting > 0 && age.saturating_add(counts.line) > most;
+        let late = waiting > 0 && (waited || age.saturating_add(counts.line) > most);
         counts.late += u64::from(late);
         !late
     }
@@ -149,20 +149,24 @@ mod tests {
     fn frames_that_the_queue_drops_and_those_that_are_too_late_are_counted() {
         let lateness = Lateness::default();
         (0..10).for_each(|_| lateness.comes());
-        assert!(lateness.leaves(Some(0), 3, SECOND), "six of ten were dropped by the queue");
+        assert!(lateness.leaves(Some(0), 3, false, SECOND), "six of ten were dropped by the queue");
         assert_eq!(lateness.dropped(), 6);
         lateness.ends(Some(SECOND / 2));
-        assert!(!lateness.leaves(Some(SECOND * 6 / 10), 2, SECOND), "it would be 1.1 s late");
+        assert!(!lateness.leaves(Some(SECOND * 6 / 10), 2, false, SECOND), "it would be 1.1 s late");
         assert_eq!(lateness.dropped(), 7);
-        assert!(lateness.leaves(Some(SECOND * 4 / 10), 1, SECOND));
-        assert!(lateness.leaves(Some(SECOND * 9), 0, SECOND), "the newest one goes on, however late");
+        assert!(lateness.leaves(Some(SECOND * 4 / 10), 1, false, SECOND));
+        assert!(lateness.leaves(Some(SECOND * 9), 0, true, SECOND), "the newest one goes on, however late");
         assert_eq!((lateness.dropped(), lateness.lag()), (7, Some(0.5)));
+        assert!(
+            !lateness.leaves(Some(SECOND / 10), 1, true, SECOND),
+            "a newer one is there, and the line has room for one"
+        );
         lateness.comes();
         lateness.flush();
-        assert_eq!(lateness.dropped(), 7, "a flush drops nothing for want of time");
+        assert_eq!(lateness.dropped(), 8, "a flush drops nothing for want of time");
         lateness.begin();
-        assert_eq!((lateness.dropped(), lateness.lag()), (7, None), "another run goes on counting");
-        assert!(lateness.leaves(None, 2, SECOND), "without a timestamp nothing is known");
+        assert_eq!((lateness.dropped(), lateness.lag()), (8, None), "another run goes on counting");
+        assert!(lateness.leaves(None, 2, true, SECOND), "without a timestamp nothing is known");
     }
 
     #[test]
@@ -175,7 +179,7 @@ mod tests {
             (0..30 * seconds).for_each(|i| {
                 lateness.comes();
                 if i % 3 == 2 {
-                    assert!(lateness.leaves(Some(0), 0, SECOND));
+                    assert!(lateness.leaves(Some(0), 0, false, SECOND));
                 }
             })
         };

@@ -1,8 +1,8 @@
 //! Live sources: what comes faster than the line takes it is dropped before the line, the oldest frames first.
 //!
-//! Frames of a live source wait in a short queue. It drops the oldest when it is full, and a frame that leaves it is dropped
-//! if it would come to the end of the line later than `max-latency` while a newer one waits. So memory and latency stay
-//! bounded whatever the line does, and trtinfer, whose streams take turns, gives each stream its share.
+//! Frames of a live source wait in a short queue. It drops the oldest when it is full, and a frame leaves it when as few are in
+//! the line as come out within `max-latency`; it is dropped if it would still be later at the end while a newer one waits. So
+//! memory and latency stay bounded whatever the line does, and trtinfer, whose streams take turns, gives each stream its share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +13,7 @@ use gst::prelude::*;
 
 use super::StreamSpec;
 use super::lateness::Lateness;
+use super::window::Window;
 use crate::config::SourceKind;
 
 /// The most frames that wait before the line.
@@ -71,7 +72,8 @@ fn begin_with_first_frame(pad: &gst::Pad, pipeline: &gst::Pipeline) {
     pad.add_probe(kinds, move |pad, info| {
         match &info.data {
             Some(gst::PadProbeData::Buffer(frame)) if !begun.swap(true, Ordering::Relaxed) => {
-                let late = age(pad, frame).filter(|late| !late.is_zero());
+                let late = times(pad, frame).map(|(_, age)| ClockTime::from_nseconds(age));
+                let late = late.filter(|late| !late.is_zero());
                 if let Some(((late, pipeline), base)) =
                     late.zip(pipeline.upgrade()).and_then(|both| both.1.base_time().map(|base| (both, base)))
                 {
@@ -99,14 +101,19 @@ pub(super) fn watch(
     if !spec.is_live() {
         return;
     }
-    let counted = Arc::clone(lateness);
+    let window = spec.max_latency().map(|latency| Arc::new(Window::new(latency.nseconds())));
+    let (counted, left) = (Arc::clone(lateness), window.clone());
     end.add_probe(gst::PadProbeType::BUFFER, move |pad, info| {
         if let Some(gst::PadProbeData::Buffer(frame)) = &info.data {
-            counted.ends(age(pad, frame).map(ClockTime::nseconds));
+            let times = times(pad, frame);
+            counted.ends(times.map(|(_, age)| age));
+            if let (Some(window), Some((due, age))) = (&left, times) {
+                window.leave(due, age);
+            }
         }
         gst::PadProbeReturn::Ok
     });
-    let (Some(queue), Some(latency)) = (queue, spec.max_latency()) else { return };
+    let (Some(queue), Some(latency), Some(window)) = (queue, spec.max_latency(), window) else { return };
     let (Some(sink), Some(src)) = (queue.static_pad("sink"), queue.static_pad("src")) else { return };
     let counted = Arc::clone(lateness);
     sink.add_probe(gst::PadProbeType::BUFFER, move |_, _| {
@@ -116,17 +123,22 @@ pub(super) fn watch(
     let (counted, queue) = (Arc::clone(lateness), queue.downgrade());
     let kinds = gst::PadProbeType::BUFFER | gst::PadProbeType::EVENT_FLUSH;
     src.add_probe(kinds, move |pad, info| {
-        let Some(queue) = queue.upgrade() else { return gst::PadProbeReturn::Ok };
-        let waiting = u64::from(queue.property::<u32>("current-level-buffers"));
         match &info.data {
             Some(gst::PadProbeData::Buffer(frame)) => {
-                let age = age(pad, frame).map(ClockTime::nseconds);
-                if !counted.leaves(age, waiting, latency.nseconds()) {
+                let waited = window.wait(|| !pad.pad_flags().contains(gst::PadFlags::FLUSHING));
+                let Some(queue) = queue.upgrade() else { return gst::PadProbeReturn::Ok };
+                let waiting = u64::from(queue.property::<u32>("current-level-buffers"));
+                let times = times(pad, frame);
+                if !counted.leaves(times.map(|(_, age)| age), waiting, waited, latency.nseconds()) {
                     return gst::PadProbeReturn::Drop;
+                }
+                if let Some((due, _)) = times {
+                    window.enter(due);
                 }
             }
             Some(gst::PadProbeData::Event(event)) if event.type_() == gst::EventType::FlushStop => {
                 counted.flush();
+                window.flush();
             }
             _ => (),
         }
@@ -134,10 +146,10 @@ pub(super) fn watch(
     });
 }
 
-/// How long ago a frame was due: the running time of its pad's element beyond the frame's own.
-fn age(pad: &gst::Pad, frame: &gst::BufferRef) -> Option<ClockTime> {
+/// The running time at which a frame is due, and how long ago that was for its pad's element, in ns.
+fn times(pad: &gst::Pad, frame: &gst::BufferRef) -> Option<(u64, u64)> {
     let now = pad.parent_element()?.current_running_time()?;
     let segment = pad.sticky_event::<gst::event::Segment>(0)?;
     let due = segment.segment().downcast_ref::<ClockTime>()?.to_running_time(frame.pts()?)?;
-    Some(now.saturating_sub(due))
+    Some((due.nseconds(), now.saturating_sub(due).nseconds()))
 }

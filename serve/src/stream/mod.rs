@@ -31,6 +31,7 @@ pub mod supervisor;
 mod template;
 mod thread;
 mod trial;
+mod window;
 
 pub use description::{Description, Difference};
 pub use failure::Reason;
