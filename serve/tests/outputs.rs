@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use cudainfer_serve::config::{RecordingSettings, RetentionSettings, Size, SnapshotSettings};
+use cudainfer_serve::config::{RecordingSettings, RetentionSettings, SampleSettings, Size, SnapshotSettings};
 use cudainfer_serve::output::{Folders, Outputs, Retention, Rtsp, SharedOutputs, Wanted};
 use gst::prelude::*;
 use gst_app::AppSink;
@@ -271,6 +271,43 @@ fn the_best_picture_of_a_track_is_kept_when_it_ends() {
     assert!(pixels[25 * info.stride()[0] as usize + 25] > 240, "the square is on it");
     let counts = outputs.status().snapshots.unwrap();
     assert_eq!((counts.written, counts.failed), (1, 0), "{counts:?}");
+}
+
+#[test]
+fn uncertain_frames_become_a_dataset_up_to_its_limit() {
+    let kept = kept(0);
+    let sample = Some(SampleSettings { most: 2, most_per_hour: 3600, ..SampleSettings::default() });
+    let wanted = Wanted { sample, ..Wanted::default() };
+    let folder = kept.folders("door").samples;
+    // A service that is started again goes on with the same dataset.
+    for frames in 1..=2 {
+        let outputs = Outputs::new("door", &wanted, &kept.shared());
+        let (sure, caps) = square(0, 50.0, 0.9);
+        outputs.results(&sure, &caps);
+        let (unsure, caps) = square(1, 50.0, 0.5);
+        outputs.results(&unsure, &caps);
+        wait("the sample is written", || outputs.status().samples.unwrap().frames == frames);
+    }
+    let outputs = Outputs::new("door", &wanted, &kept.shared());
+    let (unsure, caps) = square(0, 50.0, 0.5);
+    outputs.results(&unsure, &caps);
+    wait("it is full", || outputs.status().samples.unwrap().frames == 2);
+    drop(outputs);
+    let (pictures, labels) = (files(&folder.join("images"), ".jpg"), files(&folder.join("labels"), ".txt"));
+    assert_eq!((pictures.len(), labels.len()), (2, 2));
+    let name = pictures[0].file_stem().unwrap().to_str().unwrap();
+    assert!(name.ends_with("Z-uncertain") && labels[0].file_stem().unwrap() == name, "{name}");
+    let picture = buffers(&format!("filesrc location=\"{}\" ! jpegdec", pictures[0].display()));
+    let info = gst_video::VideoInfo::from_caps(&picture[0].1).unwrap();
+    let (_, caps) = square(0, 50.0, 0.5);
+    let frame = gst_video::VideoInfo::from_caps(&caps).unwrap();
+    assert_eq!((info.width(), info.height()), (frame.width(), frame.height()));
+    // A square of 50 pixels at (200, 100).
+    let number = |pixels: f64, of: u32| format!("{:.6}", pixels / f64::from(of));
+    let [w, h] = [frame.width(), frame.height()];
+    let expected =
+        ["0".into(), number(225.0, w), number(125.0, h), number(50.0, w), number(50.0, h)].join(" ");
+    assert_eq!(std::fs::read_to_string(&labels[0]).unwrap(), format!("{expected}\n"));
 }
 
 /// Gives frames ten times a second until it is dropped.

@@ -151,6 +151,7 @@ impl Config {
         let kept = [
             ("record", source.record.is_some()),
             ("snapshots", source.snapshots.is_some()),
+            ("sample", source.sample.is_some()),
             ("hls", source.hls),
         ];
         if let Some((key, _)) = kept.into_iter().find(|(_, wanted)| *wanted && self.server.state.is_none()) {

@@ -23,7 +23,7 @@ pub use file::{Config, Publish, Wrong};
 pub use ground::{Ground, Metres};
 pub use json::read_json;
 pub use kept::{ChangedModel, Kept, Patched};
-pub use output::{RecordingSettings, SnapshotSettings};
+pub use output::{DatasetFormat, RecordingSettings, SampleReason, SampleSettings, SnapshotSettings};
 pub use pipeline::{FilledDescription, Pipeline};
 pub use scalar::Scalar;
 pub use server::{Restart, RestartOfSource, RetentionSettings, ServerSettings};

@@ -5,7 +5,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Ground, RecordingSettings, RestartOfSource, Scalar, SnapshotSettings, Uri, Zone, ZoneUnits};
+use super::{
+    Ground, RecordingSettings, RestartOfSource, SampleSettings, Scalar, SnapshotSettings, Uri, Zone,
+    ZoneUnits,
+};
 
 /// The keys of a source, in the file and in JSON. It is serialized with its passwords: for the state and for changes, never
 /// for answers.
@@ -62,6 +65,9 @@ pub struct SourceConfig {
     /// Of which objects the best picture is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshots: Option<SnapshotSettings>,
+    /// Which frames are kept for training.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample: Option<SampleSettings>,
     /// What differs from `[restart]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<RestartOfSource>,
@@ -129,6 +135,9 @@ impl SourceConfig {
         }
         if let Some(Err(sentence)) = self.snapshots.as_ref().map(SnapshotSettings::check) {
             return Err(("snapshots", sentence));
+        }
+        if let Some(Err(sentence)) = self.sample.as_ref().map(SampleSettings::check) {
+            return Err(("sample", sentence));
         }
         if let Some(wrong) = self.max_latency.filter(|most| !(0.0..=MOST_LATENCY).contains(most)) {
             return Err((

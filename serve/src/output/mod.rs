@@ -1,16 +1,20 @@
-//! What a stream gives besides its messages: video by RTSP and HLS, recordings of events, the best picture of each track.
+//! What a stream gives besides its messages: video by RTSP and HLS, recordings of events, the best picture of each track,
+//! frames for training.
 //!
 //! The outputs are no part of the stream's pipeline. The pipeline passes its frames to them at two places, encoded before the
 //! decoder and with results at its end ([`Outputs::encoded`], [`Outputs::results`]), and goes on whatever the outputs do. So the
 //! outputs outlive restarts of the stream, and clients that watch it stay connected.
 
+mod cropper;
 mod fed;
 mod feed;
 mod hls;
 mod recording;
+mod rect;
 mod retention;
 #[cfg(feature = "rtsp")]
 mod rtsp;
+mod samples;
 mod snapshots;
 mod time;
 mod unfinished;
@@ -32,6 +36,7 @@ pub use recording::{Recording, RecordingCounts};
 pub use retention::{Keeping, Retention, Room};
 #[cfg(feature = "rtsp")]
 pub use rtsp::Rtsp;
+use samples::{SampleCounts, Samples};
 use snapshots::{SnapshotCounts, Snapshots};
 
 /// The outputs that a source wants.
@@ -45,6 +50,8 @@ pub struct Wanted {
     pub record: Option<config::RecordingSettings>,
     /// The best picture of each track.
     pub snapshots: Option<config::SnapshotSettings>,
+    /// Frames for training.
+    pub sample: Option<config::SampleSettings>,
     /// Whether the stream's pipeline draws the results itself.
     pub drawn: bool,
 }
@@ -57,6 +64,7 @@ impl Wanted {
             hls: source.hls,
             record: source.record.clone(),
             snapshots: source.snapshots.clone(),
+            sample: source.sample.clone(),
             drawn: description.contains("inferoverlay"),
         }
     }
@@ -144,6 +152,8 @@ pub struct Folders {
     pub recordings: PathBuf,
     /// JPEG files, each with a JSON file.
     pub snapshots: PathBuf,
+    /// A dataset. It is no part of what is kept within `[retention]`, because a dataset without its oldest pictures is another one.
+    pub samples: PathBuf,
     /// Playlist and segments.
     pub hls: PathBuf,
 }
@@ -160,6 +170,7 @@ impl Folders {
         Self {
             recordings: kept.join("recordings").join(name),
             snapshots: kept.join("snapshots").join(name),
+            samples: state.join("samples").join(name),
             hls: hls_folder(state).join(name),
         }
     }
@@ -189,6 +200,9 @@ pub struct OutputStatus {
     /// Pictures, if the source has `snapshots`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshots: Option<SnapshotCounts>,
+    /// Frames for training, if the source has `sample`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub samples: Option<SampleCounts>,
     /// Why HLS is not written any more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hls_error: Option<String>,
@@ -201,6 +215,7 @@ pub struct Outputs {
     feed: Arc<Feed>,
     recorder: Option<Recorder>,
     snapshots: Option<Snapshots>,
+    samples: Option<Samples>,
     hls: Option<Hls>,
     hls_error: Mutex<Option<String>>,
     shared: SharedOutputs,
@@ -218,6 +233,15 @@ impl Outputs {
         let snapshots = wanted.snapshots.as_ref().zip(kept.as_ref()).map(|(settings, (folders, room))| {
             Snapshots::new(name, settings, folders.snapshots.clone(), (*room).clone())
         });
+        if wanted.sample.is_some() && wanted.drawn {
+            log::warning(format_args!(
+                "stream '{name}': its samples have what the inferoverlay of its pipeline draws, which a model would learn. Take it out: \
+                 RTSP, HLS and the page draw by themselves"
+            ));
+        }
+        let samples = wanted.sample.as_ref().zip(kept.as_ref()).map(|(settings, (folders, room))| {
+            Samples::new(name, settings, folders.samples.clone(), (*room).clone())
+        });
         let hls = kept.as_ref().filter(|_| wanted.hls).map(|(folders, _)| {
             Hls::start(&folders.hls, &shared.encoder, wanted.drawn, &feed)
                 .inspect_err(|why| log::warning(format_args!("stream '{name}': {why}")))
@@ -232,7 +256,16 @@ impl Outputs {
             None => (None, None),
         };
         let hls_error = Mutex::new(hls_error);
-        Self { name: name.to_owned(), feed, recorder, snapshots, hls, hls_error, shared: shared.clone() }
+        Self {
+            name: name.to_owned(),
+            feed,
+            recorder,
+            snapshots,
+            samples,
+            hls,
+            hls_error,
+            shared: shared.clone(),
+        }
     }
 
     /// Whether an output needs encoded frames; if not, the pipeline does not pass them.
@@ -255,6 +288,9 @@ impl Outputs {
         if let Some(snapshots) = &self.snapshots {
             snapshots.results(frame, caps);
         }
+        if let Some(samples) = &self.samples {
+            samples.results(frame, caps);
+        }
         self.feed.push(frame, caps);
     }
 
@@ -272,6 +308,9 @@ impl Outputs {
         }
         if let Some(snapshots) = &self.snapshots {
             snapshots.interrupt();
+        }
+        if let Some(samples) = &self.samples {
+            samples.interrupt();
         }
     }
 
@@ -312,6 +351,7 @@ impl Outputs {
         OutputStatus {
             recordings: self.recorder.as_ref().map(Recorder::counts),
             snapshots: self.snapshots.as_ref().map(Snapshots::counts),
+            samples: self.samples.as_ref().map(Samples::counts),
             hls_error: hls_error.clone(),
         }
     }

@@ -2,18 +2,7 @@
 
 use std::collections::HashMap;
 
-/// A box in frame pixels.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Rect {
-    /// Left edge.
-    pub x: f64,
-    /// Upper edge.
-    pub y: f64,
-    /// Width.
-    pub width: f64,
-    /// Height.
-    pub height: f64,
-}
+use super::super::rect::Rect;
 
 /// A tracked object on a frame.
 #[derive(Clone, Debug, PartialEq)]

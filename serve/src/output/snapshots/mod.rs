@@ -4,7 +4,6 @@
 //! wait for that thread; if more come, their pictures are skipped and counted. So the stream never waits.
 
 mod choice;
-mod crop;
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -17,12 +16,13 @@ use cudainfer_files::{Folder, Readers};
 use gst_video::{VideoInfo, VideoRegionOfInterestMeta};
 use serde::{Deserialize, Serialize};
 
+use super::cropper::Cropper;
+use super::rect::Rect;
 use super::retention::Room;
 use crate::config;
 use crate::log;
 use crate::unpoisoned::lock;
-use choice::{Choice, Rect, Sighting};
-use crop::Cropper;
+use choice::{Choice, Sighting};
 
 /// Frames that wait for their pictures.
 const WAITING: usize = 2;
@@ -142,12 +142,11 @@ impl Snapshots {
         let read = |region: gst::MetaRef<'_, VideoRegionOfInterestMeta>| {
             let detection = region.params().find(|param| param.name() == "detection")?;
             let tracking = region.params().find(|param| param.name() == "tracking")?;
-            let number = |name: &str| detection.get::<f64>(name).ok();
             Some(Sighting {
                 id: tracking.get("id").ok()?,
                 label: region.roi_type().to_owned(),
-                rect: Rect { x: number("x")?, y: number("y")?, width: number("w")?, height: number("h")? },
-                confidence: number("confidence")?,
+                rect: Rect::of(detection)?,
+                confidence: detection.get("confidence").ok()?,
             })
         };
         frame

@@ -59,6 +59,7 @@ pub(super) fn check(
         hls: _,
         record: _,
         snapshots: _,
+        sample: _,
         max_latency: _,
         restart: _,
     } = source;

@@ -3,7 +3,7 @@
 use gst::prelude::*;
 use gst_app::AppSink;
 
-use super::super::fed::{FRAMES, FedPipeline};
+use super::fed::{FRAMES, FedPipeline};
 
 /// How long a picture may take.
 const PATIENCE: gst::ClockTime = gst::ClockTime::from_seconds(5);
@@ -24,7 +24,7 @@ impl Cropper {
             "{FRAMES} ! cudainferdownload ! videoconvert ! videocrop name=crop ! videoconvert ! jpegenc quality=90 \
              ! appsink name=pictures sync=false async=false max-buffers=1"
         );
-        Self::of(&description).map_err(|why| format!("snapshots cannot be made: {why}"))
+        Self::of(&description).map_err(|why| format!("pictures cannot be made: {why}"))
     }
 
     fn of(description: &str) -> Result<Self, String> {
@@ -62,7 +62,7 @@ impl Cropper {
         bytes.map(|bytes| bytes.to_vec()).ok_or_else(|| {
             let why =
                 self.pipeline.failure().unwrap_or_else(|| format!("it was not there within {PATIENCE:.0}"));
-            format!("a snapshot could not be made: {why}")
+            format!("a picture could not be made: {why}")
         })
     }
 }

@@ -1,0 +1,46 @@
+//! Boxes of objects.
+
+/// A box in frame pixels.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rect {
+    /// Left edge.
+    pub x: f64,
+    /// Upper edge.
+    pub y: f64,
+    /// Width.
+    pub width: f64,
+    /// Height.
+    pub height: f64,
+}
+
+impl Rect {
+    /// That of the `detection` of an object.
+    pub fn of(detection: &gst::StructureRef) -> Option<Self> {
+        let number = |name: &str| detection.get::<f64>(name).ok();
+        Some(Self { x: number("x")?, y: number("y")?, width: number("w")?, height: number("h")? })
+    }
+
+    /// The intersection of both over their union, 0 to 1.
+    pub fn overlap(self, other: Self) -> f64 {
+        let common =
+            |a: f64, b: f64, a_size: f64, b_size: f64| ((a + a_size).min(b + b_size) - a.max(b)).max(0.0);
+        let both = common(self.x, other.x, self.width, other.width)
+            * common(self.y, other.y, self.height, other.height);
+        let union = self.width * self.height + other.width * other.height - both;
+        if union > 0.0 { both / union } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boxes_overlap_by_the_part_of_their_union_that_both_have() {
+        let of = |x, y, width, height| Rect { x, y, width, height };
+        assert_eq!(of(0.0, 0.0, 2.0, 2.0).overlap(of(1.0, 0.0, 2.0, 2.0)), 1.0 / 3.0);
+        assert_eq!(of(0.0, 0.0, 2.0, 2.0).overlap(of(0.0, 0.0, 2.0, 2.0)), 1.0);
+        assert_eq!(of(0.0, 0.0, 2.0, 2.0).overlap(of(3.0, 0.0, 2.0, 2.0)), 0.0);
+        assert_eq!(of(0.0, 0.0, 0.0, 0.0).overlap(of(0.0, 0.0, 0.0, 0.0)), 0.0);
+    }
+}
