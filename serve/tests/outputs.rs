@@ -31,7 +31,7 @@ fn kept(min_free: u64) -> Kept {
 impl Kept {
     fn shared(&self) -> SharedOutputs {
         let state = Some((self.folder.path().to_owned(), self.retention.room().clone()));
-        SharedOutputs { state, encoder: ENCODER.to_owned(), rtsp: None }
+        SharedOutputs { state, encoder: ENCODER.to_owned(), ..SharedOutputs::default() }
     }
 
     fn folders(&self, name: &str) -> Folders {
