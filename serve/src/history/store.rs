@@ -1,6 +1,5 @@
 //! The database: its tables, and what is done with one that cannot be used.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -134,7 +133,8 @@ pub(super) fn check(connection: &Connection) -> Result<(), StoreError> {
 /// The version that a file's first page has; none of what is no database.
 fn version_in(file: &Path) -> Option<i32> {
     let mut head = [0; 64];
-    File::open(file).ok()?.read_exact(&mut head).ok()?;
+    // Neither a link nor a FIFO, which would hold the start.
+    cudainfer_files::open_unlinked(file).ok()?.read_exact(&mut head).ok()?;
     let (name, version) = (head.get(..16)?, head.get(60..64)?);
     (name == b"SQLite format 3\0").then_some(i32::from_be_bytes(version.try_into().ok()?))
 }

@@ -40,19 +40,26 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Opens the database. One that is damaged is set aside.
+    /// Opens the database. One that is damaged is set aside; what the system refuses is tried again.
     ///
     /// # Errors
-    /// A sentence: it is of a newer version, or the system refuses it.
+    /// A sentence: it is of a newer version.
     pub fn open(file: &Path, most_bytes: u64, room: Room, queue: &HistoryQueue) -> Result<Self, String> {
-        let connection = open(file, most_bytes)?;
+        let connection = match open(file, most_bytes) {
+            Ok(connection) => Some(connection),
+            Err(NotOpened { newer: true, sentence }) => return Err(sentence),
+            Err(NotOpened { sentence, .. }) => {
+                log::warning(format_args!("no history is kept, which is tried again: {sentence}"));
+                None
+            }
+        };
         Ok(Self {
             file: file.to_owned(),
             most_bytes,
             room,
             tally: Arc::clone(&queue.tally),
             announcer: queue.announcer.clone(),
-            connection: Some(connection),
+            connection,
             recent: Recent::default(),
             tried: Instant::now(),
             logged: None,
@@ -120,11 +127,13 @@ impl Writer {
         let StoreError::Damaged(why) = error else { return };
         self.connection = None;
         self.recent = Recent::default();
-        match store::set_aside(&self.file, &why).and_then(|()| open(&self.file, self.most_bytes)) {
+        let opened = store::set_aside(&self.file, &why)
+            .and_then(|()| open(&self.file, self.most_bytes).map_err(|not| not.sentence));
+        match opened {
             Ok(connection) => self.connection = Some(connection),
             Err(why) => {
                 self.tried = Instant::now();
-                log::warning(format_args!("no history is kept: {why}"));
+                log::warning(format_args!("no history is kept, which is tried again: {why}"));
             }
         }
     }
@@ -151,25 +160,37 @@ impl Writer {
     }
 }
 
+/// Why a database was not opened.
+struct NotOpened {
+    /// Whether it is of a newer version.
+    newer: bool,
+    sentence: String,
+}
+
 /// Opens the database, or a new one in place of one that is damaged.
-///
-/// # Errors
-/// A sentence.
-fn open(file: &Path, most_bytes: u64) -> Result<Connection, String> {
+fn open(file: &Path, most_bytes: u64) -> Result<Connection, NotOpened> {
     let failed = |error: StoreError| match error {
-        StoreError::Newer(version) => format!(
-            "'{}' is of version {version}, and this cudainfer-serve knows {}: it stays as it is. Use a newer cudainfer-serve, or move the file away",
-            file.display(),
-            store::VERSION
-        ),
-        StoreError::Damaged(why) => format!("'{}' is damaged: {why}", file.display()),
-        StoreError::Other(error) => format!("'{}' cannot be used: {error}", file.display()),
+        StoreError::Newer(version) => NotOpened {
+            newer: true,
+            sentence: format!(
+                "the history '{}' is of version {version}, and this cudainfer-serve knows {}: it stays as it is. Use a newer \
+                 cudainfer-serve, or move the file away",
+                file.display(),
+                store::VERSION
+            ),
+        },
+        StoreError::Damaged(why) => other(format!("'{}' is damaged: {why}", file.display())),
+        StoreError::Other(error) => other(format!("'{}' cannot be used: {error}", file.display())),
     };
     match store::open(file, most_bytes) {
         Err(StoreError::Damaged(why)) => {
-            store::set_aside(file, &why)?;
+            store::set_aside(file, &why).map_err(other)?;
             store::open(file, most_bytes).map_err(failed)
         }
         opened => opened.map_err(failed),
     }
+}
+
+fn other(sentence: String) -> NotOpened {
+    NotOpened { newer: false, sentence }
 }

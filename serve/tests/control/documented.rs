@@ -111,8 +111,8 @@ fn what_is_documented_is_answered_as_it_is_documented() {
     }
     streams(&mut api);
     files(&mut api, &folder);
-    models(&mut api);
     history(&mut api);
+    models(&mut api);
     for path in [
         "/",
         "/app.js",
@@ -341,8 +341,11 @@ fn history(api: &mut Description) {
     api.seen.insert(format!("get {live} 200"));
 
     let kept = json!({"name": "pictured", "uri": "test://red?width=320&height=240&rate=15", "pipeline": PIPELINE,
-        "set": {"model": model("detector")}, "snapshots": {"patience": 0.1}});
-    assert_eq!(api.ask("post", "/v1/streams", "/v1/streams", Some(&kept)).status, 201);
+        "zone-units": "fraction",
+        "zones": [{"name": "all", "kind": "polygon", "points": [[0, 0], [1, 0], [1, 1], [0, 1]]}],
+        "snapshots": {"patience": 0.1}});
+    let added = api.ask("post", "/v1/streams", "/v1/streams", Some(&kept));
+    assert_eq!(added.status, 201, "{}", String::from_utf8_lossy(&added.body));
     let here = "/v1/streams/pictured/snapshots";
     assert!(api.ask("get", pictures, here, None).json()["snapshots"].is_array());
     let mut listed = json!([]);
@@ -354,6 +357,11 @@ fn history(api: &mut Description) {
         listed[0].is_object()
     });
     let file = listed[0]["file"].as_str().unwrap();
+    cudainfer_tests::until("the picture is among the events", || {
+        let page = api.ask("get", events, "/v1/events?stream=pictured&kind=track", None).json();
+        let found = page["events"].as_array().unwrap();
+        found.iter().any(|event| event["snapshot"] == format!("v1/streams/pictured/snapshots/{file}"))
+    });
     let sent = api.ask("get", picture, &format!("{here}/{file}"), None);
     assert_eq!((sent.status, &sent.body[..2]), (200, &b"\xff\xd8"[..]));
     for file in ["none", "..%2F..%2F..%2Fstreams.json"] {

@@ -1,10 +1,10 @@
 //! The history of a service that is killed.
 
-use cudainfer_tests::{model, scratch, until};
+use cudainfer_tests::{model, root, scratch, until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::service::Service;
+use crate::service::{Service, command};
 
 fn get(url: &str) -> Value {
     let mut answer = ureq::get(url).call().unwrap();
@@ -34,9 +34,16 @@ fn what_was_listed_before_a_service_was_killed_is_listed_by_the_next_one() {
         folder.display(),
         model("detector")
     );
+    let file = scratch("killed-serve").join("serve.toml");
+    std::fs::write(&file, &text).unwrap();
     let mut known = Vec::new();
     for start in 0..3 {
-        let mut service = Service::start(&text);
+        let mut command = command();
+        // Where ONNX Runtime is for this test itself.
+        if std::env::var_os("VIRTUAL_ENV").is_none() {
+            command.env("VIRTUAL_ENV", root().join(".venv"));
+        }
+        let mut service = Service::start_with(&mut command, &file);
         let url = address(&service);
         let events = || get(&format!("{url}/v1/events?limit=1000"))["events"].as_array().unwrap().clone();
         let before = events();
@@ -47,6 +54,7 @@ fn what_was_listed_before_a_service_was_killed_is_listed_by_the_next_one() {
             let polygon =
                 json!({"name": name, "kind": "polygon", "points": [[0, 0], [1, 0], [1, 1], [0, 1]]});
             until("an event is listed", || {
+                std::thread::sleep(std::time::Duration::from_millis(100));
                 put(
                     &format!("{url}/v1/streams/door/zones"),
                     &json!({"units": "fraction", "zones": [polygon]}),
