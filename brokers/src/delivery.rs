@@ -4,9 +4,10 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::client::Access;
+use crate::client::{Access, Alone};
 use crate::counts::Counts;
 use crate::credentials::{Credentials, CredentialsError};
+use crate::kind::BrokerKind;
 use crate::outbox::Sink;
 use crate::sender::{Report, Sender};
 use crate::spool::{Spool, SpoolError};
@@ -27,6 +28,19 @@ pub struct Options {
     pub spool: Option<(PathBuf, u64)>,
 }
 
+/// A webhook that gets each message by itself.
+#[derive(Clone)]
+pub struct Webhook {
+    /// Its URL.
+    pub url: String,
+    /// Authorities that are trusted instead of the system's, PEM.
+    pub ca: Option<PathBuf>,
+    /// What is sent as `Authorization: Bearer`.
+    pub token: Option<String>,
+    /// The spool's folder and its limit in bytes; without it messages wait in memory.
+    pub spool: Option<(PathBuf, u64)>,
+}
+
 /// Why messages cannot be delivered, before anything has been tried. Each is a sentence or two.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)]
@@ -43,6 +57,8 @@ pub enum SetupError {
         "'{0}' says how to log in, but there are no user and password. Set credentials, or leave sasl out"
     )]
     NoCredentials(String),
+    #[error("'{0}' is no webhook. Write a URL with http or https")]
+    NoWebhook(String),
     #[error(transparent)]
     Spool(#[from] SpoolError),
     #[error("there is no thread for the delivery: {0}")]
@@ -62,8 +78,37 @@ pub fn broker(
     counts: &Arc<Counts>,
     report: impl Fn(Report) + Send + 'static,
 ) -> Result<Box<dyn Sink>, SetupError> {
-    let access = access(options)?;
-    let Some((folder, most_bytes)) = &options.spool else {
+    deliver(access(options)?, options.spool.as_ref(), counts, report)
+}
+
+/// The same for a webhook that gets each message by itself: the body of a request is the message's payload.
+///
+/// # Errors
+/// What is wrong with the options.
+pub fn webhook(
+    options: &Webhook,
+    counts: &Arc<Counts>,
+    report: impl Fn(Report) + Send + 'static,
+) -> Result<Box<dyn Sink>, SetupError> {
+    let destination = Destination::parse(&options.url)?;
+    if destination.kind != BrokerKind::Http {
+        return Err(SetupError::NoWebhook(destination.to_string()));
+    }
+    let files = TlsFiles { ca: options.ca.clone(), ..TlsFiles::default() };
+    let tls = destination.tls.then(|| files.read()).transpose()?;
+    let alone = Some(Alone { token: options.token.clone() });
+    let access =
+        Access { destination: Arc::new(destination), tls, credentials: None, alone, name: String::new() };
+    deliver(access, options.spool.as_ref(), counts, report)
+}
+
+fn deliver(
+    access: Access,
+    spool: Option<&(PathBuf, u64)>,
+    counts: &Arc<Counts>,
+    report: impl Fn(Report) + Send + 'static,
+) -> Result<Box<dyn Sink>, SetupError> {
+    let Some((folder, most_bytes)) = spool else {
         return Ok(Box::new(Sender::new(access, counts, Box::new(report))));
     };
     let spool = Spool::open(folder, *most_bytes)?;
@@ -94,5 +139,5 @@ fn access(options: &Options) -> Result<Access, SetupError> {
     // MQTT 3.1.1 promises 23 letters and digits.
     let name =
         format!("cudainfer{}", std::iter::repeat_with(fastrand::alphanumeric).take(14).collect::<String>());
-    Ok(Access { destination: Arc::new(destination), tls, credentials, name })
+    Ok(Access { destination: Arc::new(destination), tls, credentials, alone: None, name })
 }

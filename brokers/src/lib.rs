@@ -30,7 +30,7 @@ mod uri;
 
 pub use counts::{Count, Counts};
 pub use credentials::{CredentialsError, PASSWORD, USER};
-pub use delivery::{Options, SetupError, broker};
+pub use delivery::{Options, SetupError, Webhook, broker, webhook};
 pub use kind::BrokerKind;
 pub use message::Message;
 pub use outbox::{BATCH, CALL_LIMIT, Capacity, Drained, Outbox, PushError, Sink, WhenFull, Written};

@@ -168,6 +168,7 @@ impl Sink for Sender {
                 return Ok(Written::accepted(1));
             }
         };
+        let count = if self.access.alone.is_some() { count.min(1) } else { count };
         let messages = messages.get(..count).unwrap_or_default();
         let client = match self.connection()? {
             Ok(client) => client,

@@ -5,8 +5,10 @@
 pub mod config;
 pub mod control;
 pub mod fleet;
+pub mod history;
 pub mod import;
 pub mod log;
+pub mod notify;
 pub mod output;
 pub mod resources;
 pub mod stream;

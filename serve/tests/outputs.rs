@@ -7,7 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use cudainfer_serve::config::{RecordingSettings, RetentionSettings, SampleSettings, Size, SnapshotSettings};
+use cudainfer_serve::config::{
+    RecordingSettings, RetentionSettings, SampleSettings, ServerSettings, Size, SnapshotSettings,
+};
+use cudainfer_serve::history::{EventFilter, History};
 use cudainfer_serve::output::{Folders, Outputs, Retention, Rtsp, SharedOutputs, Wanted};
 use gst::prelude::*;
 use gst_app::AppSink;
@@ -31,7 +34,7 @@ fn kept(min_free: u64) -> Kept {
 impl Kept {
     fn shared(&self) -> SharedOutputs {
         let state = Some((self.folder.path().to_owned(), self.retention.room().clone()));
-        SharedOutputs { state, encoder: ENCODER.to_owned(), rtsp: None }
+        SharedOutputs { state, encoder: ENCODER.to_owned(), ..SharedOutputs::default() }
     }
 
     fn folders(&self, name: &str) -> Folders {
@@ -116,6 +119,51 @@ fn an_event_is_recorded_from_the_key_frame_before_it_into_a_file_that_plays() {
     assert!((58..=63).contains(&count), "{count} frames");
     assert!(file.file_name().unwrap().to_string_lossy().ends_with("-zone-door.mp4"), "{file:?}");
     assert_eq!(files(&kept.folders("door").recordings, ".part"), [] as [&Path; 0]);
+}
+
+/// A frame with an event of a zone, as zonecount writes it.
+fn frame_with_event(pts: gst::ClockTime) -> gst::Buffer {
+    const META: &str = "GstCudaInferZoneMeta";
+    if !gst::meta::CustomMeta::is_registered(META) {
+        gst::meta::CustomMeta::register_simple(META);
+    }
+    let mut frame = gst::Buffer::new();
+    let buffer = frame.get_mut().unwrap();
+    buffer.set_pts(pts);
+    let event = gst::Structure::builder("event").field("zone", "door").field("event", "enter").build();
+    let mut meta = gst::meta::CustomMeta::add(buffer, META).unwrap();
+    meta.mut_structure().set("events", gst::Array::new([event]));
+    frame
+}
+
+#[test]
+fn the_history_has_the_recording_of_an_event_and_where_the_event_is_in_it() {
+    let kept = kept(0);
+    let server = ServerSettings { state: Some(kept.folder.path().to_owned()), ..ServerSettings::default() };
+    let history = History::start(&server, Some(kept.retention.room()));
+    let shared = SharedOutputs { history: history.clone(), ..kept.shared() };
+    let outputs = Outputs::new("door", &record(&["zone:door"], 2.5, 3.0), &shared);
+    let frames = encoded();
+    let event = frames[100].0.pts().unwrap();
+    for (number, (buffer, caps)) in frames.iter().enumerate() {
+        outputs.encoded(buffer, caps);
+        if number == 110 {
+            outputs.results(&frame_with_event(event), caps);
+            outputs.message(&zone_event("door", event));
+        }
+    }
+    drop(outputs);
+    history.close();
+    let recordings = files(&kept.folders("door").recordings, ".mp4");
+    let [file] = &recordings[..] else { panic!("{recordings:?}") };
+    let name = file.file_name().unwrap().to_str().unwrap();
+    let events =
+        history.reader().unwrap().events(&EventFilter { limit: 10, ..EventFilter::default() }).unwrap();
+    let [event] = &events.events[..] else { panic!("{events:?}") };
+    assert_eq!(event.recording.as_deref(), Some(format!("v1/streams/door/recordings/{name}").as_str()));
+    // The recording begins with the key frame at second 7, and the event is at second 10; encoders delay by two or three frames.
+    let offset = event.offset.unwrap();
+    assert!((2.5..=3.5).contains(&offset), "{offset}");
 }
 
 #[test]

@@ -55,12 +55,27 @@ pub(crate) trait Client: Send {
     fn idle(&mut self) {}
 }
 
+/// How messages go by themselves.
+#[derive(Clone, Default)]
+pub(crate) struct Alone {
+    /// What is sent as `Authorization: Bearer`.
+    pub token: Option<String>,
+}
+
+impl std::fmt::Debug for Alone {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Alone(***)")
+    }
+}
+
 /// What a client needs to connect.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
     pub destination: Arc<Destination>,
     pub tls: Option<Tls>,
     pub credentials: Option<Credentials>,
+    /// Messages go by themselves, as a webhook of one gets them, with this token.
+    pub alone: Option<Alone>,
     /// What the broker calls this client; no two have the same.
     pub name: String,
 }

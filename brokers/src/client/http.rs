@@ -1,4 +1,4 @@
-//! A webhook: messages are posted as a JSON array, and any status from 200 to 299 acknowledges all of them.
+//! A webhook: messages are posted as a JSON array, or each by itself, and any status from 200 to 299 acknowledges them.
 
 use std::sync::Arc;
 
@@ -28,21 +28,21 @@ impl Http {
         if let Some(tls) = &access.tls {
             config = config.tls_config(https::config(tls).map_err(|e| Failure::Denied(e.to_string()))?);
         }
+        let bearer = access.alone.as_ref().and_then(|alone| alone.token.as_ref());
+        let bearer = bearer.map(|token| format!("Bearer {token}"));
         let login = access.credentials.as_ref();
-        let authorization = login.map(|login| {
+        let authorization = bearer.or(login.map(|login| {
             format!("Basic {}", BASE64_STANDARD.encode(format!("{}:{}", login.user, login.password)))
-        });
+        }));
         Ok(Self { agent: config.build().new_agent(), access: access.clone(), authorization })
     }
 
     /// Posts messages. Returns the status.
     fn post(&self, messages: &[Arc<Message>]) -> Result<u16, Failure> {
-        let mut body = vec![b'['];
-        for (place, message) in messages.iter().enumerate() {
-            body.extend(if place > 0 { &b","[..] } else { &b""[..] });
-            body.extend(&message.payload);
-        }
-        body.push(b']');
+        let body = match messages {
+            [one] if self.access.alone.is_some() => one.payload.clone(),
+            messages => array(messages),
+        };
         let mut request = self.agent.post(&self.access.destination.url).content_type("application/json");
         if let Some(authorization) = &self.authorization {
             request = request.header("Authorization", authorization);
@@ -59,6 +59,17 @@ impl Http {
             Err(e) => Err(explain(&e)),
         }
     }
+}
+
+/// A JSON array of messages.
+fn array(messages: &[Arc<Message>]) -> Vec<u8> {
+    let mut body = vec![b'['];
+    for (place, message) in messages.iter().enumerate() {
+        body.extend(if place > 0 { &b","[..] } else { &b""[..] });
+        body.extend(&message.payload);
+    }
+    body.push(b']');
+    body
 }
 
 impl Client for Http {

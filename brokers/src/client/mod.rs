@@ -19,7 +19,7 @@ mod wire;
 
 use crate::kind::BrokerKind;
 
-pub(crate) use contract::{Access, Client, Failure, Sent};
+pub(crate) use contract::{Access, Alone, Client, Failure, Sent};
 
 impl Access {
     /// Connects.

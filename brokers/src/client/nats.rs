@@ -327,7 +327,7 @@ mod tests {
         let answered = Arc::clone(&done);
         let client = std::thread::spawn(move || {
             let destination = Arc::new(Destination::parse(&uri).unwrap());
-            let access = Access { destination, tls: None, credentials: None, name: "me".into() };
+            let access = Access { destination, tls: None, credentials: None, alone: None, name: "me".into() };
             let mut nats = Nats::connect(&access).map_err(|e| format!("{e:?}")).unwrap();
             while !answered.load(Ordering::Relaxed) {
                 nats.idle();

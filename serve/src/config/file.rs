@@ -10,7 +10,7 @@ use cudainfer_model::toml_error::line_at;
 use serde::Deserialize;
 use toml::de::{DeTable, DeValue};
 
-use super::{Pipeline, Restart, RetentionSettings, Scalar, ServerSettings, SourceConfig};
+use super::{NotifySettings, Pipeline, Restart, RetentionSettings, Scalar, ServerSettings, SourceConfig};
 
 /// All that a file says.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -27,6 +27,8 @@ pub struct Config {
     pub pipelines: BTreeMap<String, Pipeline>,
     /// `[[publish]]`.
     pub publish: Vec<Publish>,
+    /// `[[notify]]`.
+    pub notify: Vec<NotifySettings>,
     /// `[[source]]`.
     #[serde(rename = "source")]
     pub sources: Vec<SourceConfig>,
@@ -205,18 +207,16 @@ impl Config {
         }
         for (index, publish) in self.publish.iter().enumerate() {
             let at = |key| vec![Key("publish"), Index(index), Key(key)];
-            let unknown = publish.streams.iter().flatten().find(|name| !names.contains(*name));
-            if let Some(name) = unknown {
-                let sentence = match nearest(name, names.iter().map(String::as_str)) {
-                    Some(near) => format!("there is no source '{name}': '{near}' is probably meant"),
-                    None => format!("there is no source '{name}'"),
-                };
-                return Err((at("streams"), sentence));
-            }
+            check_names(publish.streams.as_ref(), &names).map_err(|sentence| (at("streams"), sentence))?;
             if publish.properties.contains_key("source") {
                 let sentence = "source is the stream's name, so it cannot be set: use topic, or another name of the stream";
                 return Err((at("source"), sentence.into()));
             }
+        }
+        for (index, notify) in self.notify.iter().enumerate() {
+            let at = |key| vec![Key("notify"), Index(index), Key(key)];
+            notify.check().map_err(|(key, sentence)| (at(key), sentence))?;
+            check_names(notify.streams.as_ref(), &names).map_err(|sentence| (at("streams"), sentence))?;
         }
         self.sources = sources;
         Ok(())
@@ -234,6 +234,15 @@ impl Config {
         }
         Ok(())
     }
+}
+
+/// Checks that each of `wanted` is the name of a source.
+fn check_names(wanted: Option<&Vec<String>>, names: &HashSet<String>) -> Result<(), String> {
+    let Some(name) = wanted.into_iter().flatten().find(|name| !names.contains(*name)) else { return Ok(()) };
+    Err(match nearest(name, names.iter().map(String::as_str)) {
+        Some(near) => format!("there is no source '{name}': '{near}' is probably meant"),
+        None => format!("there is no source '{name}'"),
+    })
 }
 
 /// The line of the value at the end of `steps`, or of the last value on the way that the file has.
@@ -318,8 +327,16 @@ override = { "identity.sync" = true }
             ("restart = { stall = 2.5 }", "restart = { stal = 2.5 }", 15, "'stall' is probably meant"),
             ("restart = { stall = 2.5 }", "restart = { jitter = 2.5 }", 15, "jitter = 2.5"),
             ("streams = [\"b\"]", "streams = [\"c\"]", 11, "no source 'c'"),
+            (
+                "[[publish]]",
+                "[[notify]]\nurl = \"http://h/\"\nstreams = [\"c\"]\n[[publish]]",
+                11,
+                "no source 'c'",
+            ),
+            ("[[publish]]", "[[notify]]\nurl = \"h\"\n[[publish]]", 10, "http or https"),
             ("streams = [\"b\"]", "source = \"c\"", 11, "source is the stream's name"),
             ("[server]", "[server]\nlisten = \"0.0.0.0:80\"", 3, "Set token-file or client-ca"),
+            ("[server]", "[server]\nhistory-size = 1000", 3, "set 4000000 or more"),
             ("[server]", "[server]\ntls-cert = \"x\"", 3, "belong together"),
             ("[server]", "[server]\ntoken-file = \"/nowhere/t\"", 3, "'/nowhere/t' cannot be read"),
             ("[server]", "[server]\nrtsp = \"127.0.0.1:8080\"", 3, "a port of its own"),

@@ -10,6 +10,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Size;
 
+/// The least bytes of the history: some hundred entries are written together.
+const LEAST_HISTORY: u64 = 4_000_000;
+
 /// `[server]`.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -32,6 +35,10 @@ pub struct ServerSettings {
     pub encoder: String,
     /// Folder for changes by the API, recordings and snapshots.
     pub state: Option<PathBuf>,
+    /// Whether what happened is kept in the folder `state`.
+    pub history: bool,
+    /// Bytes of what is kept of that.
+    pub history_size: Size,
     /// Folder of the files that clients of the API may name as sources.
     pub files: Option<PathBuf>,
     /// Folder of the models that clients may choose, besides those that the configuration names.
@@ -55,6 +62,8 @@ impl Default for ServerSettings {
             rtsp: None,
             encoder: "x264enc tune=zerolatency speed-preset=veryfast key-int-max=60".into(),
             state: None,
+            history: true,
+            history_size: Size(256_000_000),
             files: None,
             models: None,
             most_streams: 200,
@@ -121,6 +130,13 @@ impl ServerSettings {
                     format!("there is no folder '{}': make it, or leave {key} out", folder.display());
                 return Err((key, sentence));
             }
+        }
+        if self.history_size.0 < LEAST_HISTORY {
+            let sentence = format!(
+                "history-size = {} is too little for a database: set {LEAST_HISTORY} or more, or history = false",
+                self.history_size.0
+            );
+            return Err(("history-size", sentence));
         }
         if self.most_left_behind == 0 {
             return Err((

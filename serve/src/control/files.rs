@@ -1,4 +1,5 @@
-//! Recordings and HLS: `/v1/streams/{name}/record`, `…/recordings`, `…/recordings/{file}`, `…/hls/{file}`.
+//! Recordings, pictures and HLS: `/v1/streams/{name}/record`, `…/recordings`, `…/recordings/{file}`, `…/snapshots`,
+//! `…/snapshots/{file}`, `…/hls/{file}`.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path as FilePath, PathBuf};
@@ -40,6 +41,34 @@ pub async fn recording(
     request: Request,
 ) -> Result<Response, Refused> {
     send(&control, &name, &file, |folders| folders.recordings, request).await
+}
+
+pub async fn snapshots(
+    State(control): ControlState,
+    Path(name): Path<String>,
+) -> Result<Json<Value>, Refused> {
+    known(&control, &name)?;
+    there(&control)?;
+    let fleet = control.fleet.clone();
+    let pictures = blocking(move || fleet.outputs(&name).map(|outputs| outputs.pictures())).await?;
+    Ok(Json(json!({ "snapshots": pictures.unwrap_or_default() })))
+}
+
+/// Pictures need a folder.
+fn there(control: &Control) -> Result<(), Refused> {
+    let state = control.fleet.config().server.state.is_some();
+    let sentence = "there are no pictures without a folder for them: set state in [server]";
+    state.then_some(()).ok_or_else(|| Refused::new(StatusCode::CONFLICT, sentence))
+}
+
+pub async fn picture(
+    State(control): ControlState,
+    Path((name, file)): Path<(String, String)>,
+    request: Request,
+) -> Result<Response, Refused> {
+    known(&control, &name)?;
+    there(&control)?;
+    send(&control, &name, &file, |folders| folders.snapshots, request).await
 }
 
 pub async fn hls(
@@ -93,6 +122,8 @@ fn open(folder: &FilePath, file: &str) -> std::io::Result<OwnedFd> {
 fn kind(path: &FilePath) -> &'static str {
     match path.extension().and_then(|ending| ending.to_str()) {
         Some("mp4") => "video/mp4",
+        Some("jpg") => "image/jpeg",
+        Some("json") => "application/json",
         Some("ts") => "video/mp2t",
         Some("m3u8") => "application/vnd.apple.mpegurl",
         _ => "application/octet-stream",

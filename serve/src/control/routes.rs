@@ -14,7 +14,9 @@ use super::answer::{Refused, not_allowed, not_found};
 use super::sent::Sent;
 use super::shared::Control;
 use super::table::Connection;
-use super::{deepstream, files, health, incoming, metrics, page, pipelines, snapshot, streams, zones};
+use super::{
+    deepstream, events, files, health, incoming, live, metrics, page, pipelines, snapshot, streams, zones,
+};
 
 /// A path and its handlers.
 struct Route {
@@ -55,7 +57,12 @@ fn table() -> Vec<Route> {
         route("/v1/streams/{name}/record", post(files::record)),
         route("/v1/streams/{name}/recordings", get(files::list)),
         route("/v1/streams/{name}/recordings/{file}", get(files::recording)),
+        route("/v1/streams/{name}/snapshots", get(files::snapshots)),
+        route("/v1/streams/{name}/snapshots/{file}", get(files::picture)),
         route("/v1/streams/{name}/hls/{file}", get(files::hls)),
+        route("/v1/events", get(events::list)),
+        route("/v1/events/live", get(live::live)),
+        route("/v1/history", get(events::series)),
         route("/v1/pipelines", get(pipelines::list)),
         route("/v1/pipelines/{name}/model", put(pipelines::model)),
         route("/api/v1/stream/add", post(deepstream::add)),

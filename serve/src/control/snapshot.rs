@@ -9,9 +9,9 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use super::answer::{Query, Refused};
-use super::picture::{WIDTHS, jpeg};
 use super::shared::{Control, ControlState, blocking};
 use super::streams::known;
+use crate::output::{WIDTHS, jpeg};
 
 /// The query.
 #[derive(Deserialize)]

@@ -12,6 +12,7 @@ mod state_lock;
 mod status;
 mod streams;
 mod trial;
+mod zone_metrics;
 
 pub use change::{Applied, Change};
 pub use check::{check, try_lines};

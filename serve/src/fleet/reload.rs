@@ -32,17 +32,24 @@ impl Fleet {
         let config = Config::load(&old.path)?;
         // The whole configuration is checked before anything changes.
         check(&config)?;
-        for (section, same) in
-            [("server", config.server == old.server), ("retention", config.retention == old.retention)]
-        {
+        for (section, same) in [
+            ("[server]", config.server == old.server),
+            ("[retention]", config.retention == old.retention),
+            ("[[notify]]", config.notify == old.notify),
+        ] {
             if !same {
                 log::warning(format_args!(
-                    "[{section}] has changed, which takes effect when the service is started anew"
+                    "{section} has changed, which takes effect when the service is started anew"
                 ));
             }
         }
-        // [server] and [retention] stay as they are until the service is started anew.
-        let config = Config { server: old.server.clone(), retention: old.retention.clone(), ..config };
+        // These stay as they are until the service is started anew.
+        let config = Config {
+            server: old.server.clone(),
+            retention: old.retention.clone(),
+            notify: old.notify.clone(),
+            ..config
+        };
         let files = &self.0.files;
         let mut kept = lock(&files.kept).clone();
         let specs = changed_specs(&config, &mut kept, &lock(&files.stuck));

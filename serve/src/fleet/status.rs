@@ -5,8 +5,9 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
-use super::Fleet;
+use super::{Fleet, zone_metrics};
 use crate::config::redacted;
+use crate::history::HistoryStatus;
 use crate::output::Keeping;
 use crate::stream::supervisor::State;
 use crate::stream::{Reason, StreamStatus};
@@ -32,6 +33,9 @@ pub struct FleetStatus {
     /// What is kept of recordings and snapshots, where `state` is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keeping: Option<Keeping>,
+    /// How the history is, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<HistoryStatus>,
     /// How many pipelines were abandoned because they do not stop, also of streams that were removed since.
     pub left_behind: usize,
     /// The number of streams in each state.
@@ -79,6 +83,7 @@ impl Fleet {
             keeps: self.keeps(),
             state_error: self.0.files.error(),
             keeping: self.0.retention.as_ref().map(|retention| retention.room().keeping()),
+            history: self.history().status(),
             left_behind: self.left_behind(),
             states,
             streams,
@@ -111,6 +116,7 @@ impl Fleet {
     /// The service's own metrics, in Prometheus' text format.
     pub fn own_metrics(&self) -> String {
         let status = self.status();
+        let streams: Vec<_> = lock(&self.0.streams).values().cloned().collect();
         let mut page = String::new();
         let mut family = |name: &str, kind: &str, help: &str, samples: Vec<(String, f64)>| {
             let _ = write!(page, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
@@ -171,6 +177,44 @@ impl Fleet {
             "Failures of the stream's decoder.",
             each(&|stream| Some(number(stream.decode_errors))),
         );
+        let of_zones = streams.iter().filter_map(|stream| Some((stream.spec(), stream.outputs()?)));
+        family(
+            "cudainfer_serve_zone_events_total",
+            "counter",
+            "Events of the zones of the stream, by zone, kind and class.",
+            of_zones.flat_map(|(spec, outputs)| zone_metrics::events(spec.name(), &outputs)).collect(),
+        );
+        let built = streams.iter().filter_map(|stream| Some((stream.spec(), stream.built()?)));
+        family(
+            "cudainfer_serve_zone_occupancy",
+            "gauge",
+            "Objects in the polygon now, by class.",
+            built.flat_map(|(spec, built)| zone_metrics::occupancy(spec.name(), &built)).collect(),
+        );
+        let hooks = self.0.outputs.hooks.counts();
+        let outcomes = hooks.iter().flat_map(|hook| {
+            let outcomes = [
+                ("acknowledged", hook.acknowledged),
+                ("refused", hook.refused),
+                ("lost", hook.lost),
+                ("without-picture", hook.without_picture),
+            ];
+            outcomes.map(|(outcome, count)| {
+                (format!("notify=\"{}\",outcome=\"{outcome}\"", hook.place), number(count))
+            })
+        });
+        family(
+            "cudainfer_serve_notifications_total",
+            "counter",
+            "Events for webhooks, by what became of them.",
+            outcomes.collect(),
+        );
+        family(
+            "cudainfer_serve_notifications_waiting",
+            "gauge",
+            "Events that wait for webhooks.",
+            hooks.iter().map(|hook| (format!("notify=\"{}\"", hook.place), number(hook.waiting))).collect(),
+        );
         family(
             "cudainfer_serve_retry_seconds",
             "gauge",
@@ -188,6 +232,6 @@ impl Fleet {
 }
 
 #[allow(clippy::cast_precision_loss)] // counts beyond 2^53 are not reached
-fn number(count: u64) -> f64 {
+pub(super) fn number(count: u64) -> f64 {
     count as f64
 }

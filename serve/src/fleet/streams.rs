@@ -12,6 +12,7 @@ use super::gpu::{FaultEffect, Faults};
 use super::held::{changed_specs, spec_or_held};
 use super::state_files::StateFiles;
 use crate::config::{Config, SourceConfig, Wrong};
+use crate::history::{History, Sampler, StreamCounts};
 use crate::stream::{Built, Effect, News, Reason, Stream, StreamSpec, StreamStatus};
 use crate::unpoisoned::lock;
 use crate::{log, output};
@@ -42,6 +43,8 @@ pub(super) struct Inner {
     pub began: Instant,
     /// What the outputs of all streams share.
     pub outputs: output::SharedOutputs,
+    /// Notes the streams' counts.
+    pub sampler: Mutex<Sampler>,
     /// Keeps the files within `[retention]`.
     pub retention: Option<output::Retention>,
     /// Why the configuration file was refused when it was last read.
@@ -76,6 +79,7 @@ impl Fleet {
             model: Mutex::default(),
             began: Instant::now(),
             outputs,
+            sampler: Mutex::default(),
             retention,
             refused: Mutex::default(),
             faults: Mutex::default(),
@@ -88,6 +92,9 @@ impl Fleet {
                 log::error(sentence);
             }
         }
+        let counted = Arc::downgrade(&fleet.0);
+        let sampler = Sampler::start(fleet.history(), move || Some(counted.upgrade()?.counts()));
+        *lock(&fleet.0.sampler) = sampler;
         fleet.save();
         Ok(fleet)
     }
@@ -135,6 +142,11 @@ impl Fleet {
     /// A stream's outputs besides messages.
     pub fn outputs(&self, name: &str) -> Option<Arc<output::Outputs>> {
         self.find(name)?.outputs()
+    }
+
+    /// What happened before.
+    pub fn history(&self) -> &History {
+        &self.0.outputs.history
     }
 
     /// Begins a recording of a stream, from `pre` seconds before now.
@@ -234,6 +246,7 @@ impl Fleet {
             lock(&self.0.streams).values().cloned().collect()
         };
         let end = Instant::now() + self.config().server.stop_timeout();
+        lock(&self.0.sampler).finish(self.0.counts());
         streams.iter().for_each(|stream| stream.stop(Some(self.drain_time())));
         while streams.iter().any(|stream| !stream.has_ended()) && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(10));
@@ -242,6 +255,8 @@ impl Fleet {
         ended.iter().for_each(|stream| stream.join());
         // The process ends, so this is the last attempt.
         self.0.files.save_unwritten();
+        self.history().close();
+        self.0.outputs.hooks.close();
         late.iter().map(|stream| stream.spec().name().to_owned()).collect()
     }
 
@@ -282,6 +297,11 @@ impl Fleet {
 }
 
 impl Inner {
+    /// The counts of all streams, for the history.
+    fn counts(&self) -> Vec<StreamCounts> {
+        lock(&self.streams).values().map(|stream| stream.counts()).collect()
+    }
+
     /// The spec of a held stream's source, checked again.
     pub fn try_again(&self, source: &SourceConfig) -> StreamSpec {
         // Copies, so that no lock is held while a disk is slow.

@@ -9,6 +9,7 @@ mod cropper;
 mod fed;
 mod feed;
 mod hls;
+mod picture;
 mod recording;
 mod rect;
 mod retention;
@@ -25,18 +26,20 @@ use std::sync::{Arc, Mutex};
 use serde::{Deserialize, Serialize};
 
 use crate::config;
+use crate::history::{History, StreamHistory};
 use crate::log;
+use crate::notify::Hooks;
 use crate::unpoisoned::lock;
-pub use fed::{FRAMES, FedPipeline};
-pub use feed::DRAW;
 use feed::Feed;
 use hls::Hls;
+pub use picture::{WIDTHS, jpeg};
 use recording::Recorder;
 pub use recording::{Recording, RecordingCounts};
 pub use retention::{Keeping, Retention, Room};
 #[cfg(feature = "rtsp")]
 pub use rtsp::Rtsp;
 use samples::{SampleCounts, Samples};
+pub use snapshots::Snapshot;
 use snapshots::{SnapshotCounts, Snapshots};
 
 /// The outputs that a source wants.
@@ -75,6 +78,10 @@ impl Wanted {
 pub struct SharedOutputs {
     /// The folder `state` and the room on its disk; without a folder, nothing is written.
     pub state: Option<(PathBuf, Room)>,
+    /// What happened, kept for the page.
+    pub history: History,
+    /// The webhooks that get events.
+    pub hooks: Hooks,
     /// The encoder of RTSP and HLS: the description of elements from `video/x-raw` to `video/x-h264`.
     pub encoder: String,
     /// The RTSP server.
@@ -136,8 +143,11 @@ pub fn shared(config: &config::Config) -> Result<(SharedOutputs, Option<Retentio
         let serve = |address| Rtsp::start(address, token.as_deref()).map(Arc::new);
         server.rtsp.map(serve).transpose()?
     };
+    let hooks = Hooks::start(&config.notify, server.state.as_deref());
     let shared = SharedOutputs {
         state,
+        hooks,
+        history: History::start(server, retention.as_ref().map(Retention::room)),
         encoder: server.encoder.clone(),
         #[cfg(feature = "rtsp")]
         rtsp,
@@ -213,6 +223,7 @@ pub struct OutputStatus {
 pub struct Outputs {
     name: String,
     feed: Arc<Feed>,
+    history: Arc<StreamHistory>,
     recorder: Option<Recorder>,
     snapshots: Option<Snapshots>,
     samples: Option<Samples>,
@@ -226,12 +237,26 @@ impl Outputs {
     /// need a key that `[server]` does not have was refused before.
     pub fn new(name: &str, wanted: &Wanted, shared: &SharedOutputs) -> Self {
         let feed = Arc::new(Feed::default());
+        let history = Arc::new(shared.history.of(name));
         let kept = shared.state.as_ref().map(|(state, room)| (Folders::of(state, name), room));
         let recorder = wanted.record.as_ref().zip(kept.as_ref()).map(|(settings, (folders, room))| {
-            Recorder::new(name, settings.clone(), folders.recordings.clone(), (*room).clone())
+            Recorder::new(
+                name,
+                settings.clone(),
+                folders.recordings.clone(),
+                (*room).clone(),
+                Arc::clone(&history),
+            )
         });
         let snapshots = wanted.snapshots.as_ref().zip(kept.as_ref()).map(|(settings, (folders, room))| {
-            Snapshots::new(name, settings, folders.snapshots.clone(), (*room).clone())
+            Snapshots::new(
+                name,
+                settings,
+                folders.snapshots.clone(),
+                (*room).clone(),
+                Arc::clone(&history),
+                shared.hooks.clone(),
+            )
         });
         if wanted.sample.is_some() && wanted.drawn {
             log::warning(format_args!(
@@ -259,6 +284,7 @@ impl Outputs {
         Self {
             name: name.to_owned(),
             feed,
+            history,
             recorder,
             snapshots,
             samples,
@@ -282,6 +308,10 @@ impl Outputs {
 
     /// Takes a frame with its results from the end of the stream's pipeline.
     pub fn results(&self, frame: &gst::Buffer, caps: &gst::Caps) {
+        let events = self.history.results(frame);
+        if !events.is_empty() {
+            self.shared.hooks.events(&self.name, &events, frame, caps);
+        }
         if let Some(recorder) = &self.recorder {
             recorder.results(frame);
         }
@@ -312,6 +342,18 @@ impl Outputs {
         if let Some(samples) = &self.samples {
             samples.interrupt();
         }
+        self.history.interrupt();
+    }
+
+    /// The stream's part of the history.
+    pub fn history(&self) -> &StreamHistory {
+        &self.history
+    }
+
+    /// The stream's newest pictures.
+    pub fn pictures(&self) -> Vec<Snapshot> {
+        let state = self.shared.state.as_ref();
+        state.map(|(state, _)| snapshots::list(&Folders::of(state, &self.name).snapshots)).unwrap_or_default()
     }
 
     /// How many outputs get frames now: all RTSP clients together count as one, HLS as another.

@@ -58,6 +58,11 @@ impl Description {
         elements::of_factory(&self.bin, "trtinfer")
     }
 
+    /// The elements that count in zones.
+    pub fn counters(&self) -> Vec<gst::Element> {
+        elements::of_factory(&self.bin, "zonecount")
+    }
+
     /// The models of the trtinfers.
     pub(super) fn models(&self) -> Vec<String> {
         self.networks().iter().filter_map(|network| network.property("model")).collect()

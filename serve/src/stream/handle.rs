@@ -12,6 +12,7 @@ use super::supervisor::Input;
 use super::thread::{BEAT, Effect, News, StreamEvent, Thread};
 use super::{Built, Reason, StreamSpec, StreamStatus};
 use crate::config::SourceConfig;
+use crate::history::StreamCounts;
 use crate::unpoisoned::lock;
 use crate::{log, output};
 
@@ -56,6 +57,11 @@ impl Stream {
     /// Its state.
     pub fn status(&self) -> StreamStatus {
         self.shared.status()
+    }
+
+    /// Its counts, for the history.
+    pub(crate) fn counts(&self) -> StreamCounts {
+        self.shared.counts()
     }
 
     /// Its pipeline, while there is one.

@@ -30,6 +30,8 @@ struct Counts {
     /// Of the last frame at the end of the line, in ns: since it was due, and since it left the queue.
     lag: Option<u64>,
     line: u64,
+    /// The largest lag since it was last asked for.
+    peak: Option<u64>,
     /// The age of the last frame when it left the queue.
     age: u64,
 }
@@ -45,7 +47,8 @@ impl Lateness {
     /// A run of the pipeline begins.
     pub fn begin(&self) {
         let mut counts = lock(&self.0);
-        *counts = Counts { dropped: counts.dropped + counts.of_run(), ..Counts::default() };
+        *counts =
+            Counts { dropped: counts.dropped + counts.of_run(), peak: counts.peak, ..Counts::default() };
     }
 
     /// A frame comes to the queue.
@@ -69,14 +72,15 @@ impl Lateness {
     /// The queue was emptied by a flush: what waited in it was not dropped for want of time.
     pub fn flush(&self) {
         let mut counts = lock(&self.0);
-        let (dropped, lag) = (counts.dropped + counts.of_run(), counts.lag);
-        *counts = Counts { dropped, lag, ..Counts::default() };
+        let (dropped, lag, peak) = (counts.dropped + counts.of_run(), counts.lag, counts.peak);
+        *counts = Counts { dropped, lag, peak, ..Counts::default() };
     }
 
     /// A frame of this age (ns) has come to the end of the line.
     pub fn ends(&self, age: Option<u64>) {
         let mut counts = lock(&self.0);
         counts.lag = age;
+        counts.peak = counts.peak.max(age);
         counts.line = age.unwrap_or_default().saturating_sub(counts.age);
     }
 
@@ -84,6 +88,11 @@ impl Lateness {
     pub fn dropped(&self) -> u64 {
         let counts = lock(&self.0);
         counts.dropped + counts.of_run()
+    }
+
+    /// The largest lag in seconds since this was last called.
+    pub fn take_peak(&self) -> Option<f64> {
+        lock(&self.0).peak.take().map(|lag| Duration::from_nanos(lag).as_secs_f64())
     }
 
     /// How late the last frame was at the end of the line, in seconds; none before the first one and where times are not known.

@@ -11,6 +11,7 @@ use super::current::Current;
 use super::lateness::Lateness;
 use super::supervisor::State;
 use super::{Reason, StreamSpec};
+use crate::history::StreamCounts;
 use crate::output::{OutputStatus, Outputs};
 use crate::unpoisoned::lock;
 
@@ -188,6 +189,16 @@ impl Shared {
             left_behind: supervisor.left_behind,
             decode_errors: supervisor.decode_errors,
             outputs: self.outputs().map(|outputs| outputs.status()).unwrap_or_default(),
+        }
+    }
+
+    /// Its counts, for the history.
+    pub fn counts(&self) -> StreamCounts {
+        StreamCounts {
+            stream: self.current.spec().name().to_owned(),
+            frames: self.frames.load(Ordering::Relaxed),
+            dropped: self.lateness.dropped(),
+            lag: self.lateness.take_peak(),
         }
     }
 

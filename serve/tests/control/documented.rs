@@ -15,8 +15,11 @@ const PIPELINE: &str = "documented";
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
 /// Answers that a test cannot cause at will: for a stream that has not started yet, a picture that fails, a service that is
-/// stopping, and a model that changes while another one does.
-const NOT_PROVOKED: [&str; 4] = [
+/// stopping, a model that changes while another one does, and a database that cannot be read for a moment.
+const NOT_PROVOKED: [&str; 7] = [
+    "get /v1/events 503",
+    "get /v1/events/live 503",
+    "get /v1/history 503",
     "post /v1/streams/{name}/record 503",
     "get /v1/streams/{name}/snapshot.jpg 500",
     "post /v1/streams 503",
@@ -108,6 +111,7 @@ fn what_is_documented_is_answered_as_it_is_documented() {
     }
     streams(&mut api);
     files(&mut api, &folder);
+    history(&mut api);
     models(&mut api);
     for path in [
         "/",
@@ -318,4 +322,63 @@ fn models(api: &mut Description) {
         api.ask("put", path, "/v1/pipelines/nobody/model", Some(&json!({"model": other}))).status,
         404
     );
+}
+
+fn history(api: &mut Description) {
+    let (events, live, series) = ("/v1/events", "/v1/events/live", "/v1/history");
+    let (pictures, picture) = ("/v1/streams/{name}/snapshots", "/v1/streams/{name}/snapshots/{file}");
+    cudainfer_tests::until("an event is listed", || {
+        let page =
+            api.ask("get", events, "/v1/events?stream=door&limit=1&from=2020-01-01T00:00:00Z&zone=", None);
+        page.json()["events"][0].is_object()
+    });
+    api.ask("get", series, "/v1/history?step=60", None);
+    for (path, query) in [(events, "limit=0"), (events, "colour=1"), (live, "after=x"), (series, "step=1")] {
+        assert_eq!(api.ask("get", path, &format!("{path}?{query}"), None).status, 400, "{path}?{query}");
+    }
+    let first = crate::history::first_events(&api.url, "/v1/events/live?after=0", TOKEN, 1);
+    assert_eq!(first[0]["event"], "event", "{first:?}");
+    api.seen.insert(format!("get {live} 200"));
+
+    let kept = json!({"name": "pictured", "uri": "test://red?width=320&height=240&rate=15", "pipeline": PIPELINE,
+        "zone-units": "fraction",
+        "zones": [{"name": "all", "kind": "polygon", "points": [[0, 0], [1, 0], [1, 1], [0, 1]]}],
+        "snapshots": {"patience": 0.1}});
+    let added = api.ask("post", "/v1/streams", "/v1/streams", Some(&kept));
+    assert_eq!(added.status, 201, "{}", String::from_utf8_lossy(&added.body));
+    let here = "/v1/streams/pictured/snapshots";
+    assert!(api.ask("get", pictures, here, None).json()["snapshots"].is_array());
+    let mut listed = json!([]);
+    cudainfer_tests::until("a picture is listed", || {
+        // The track ends with the run of the pipeline.
+        api.ask("post", "/v1/streams/{name}/restart", "/v1/streams/pictured/restart", None);
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        listed = api.ask("get", pictures, here, None).json()["snapshots"].clone();
+        listed[0].is_object()
+    });
+    let file = listed[0]["file"].as_str().unwrap();
+    cudainfer_tests::until("the picture is among the events", || {
+        let page = api.ask("get", events, "/v1/events?stream=pictured&kind=track", None).json();
+        let found = page["events"].as_array().unwrap();
+        found.iter().any(|event| event["snapshot"] == format!("v1/streams/pictured/snapshots/{file}"))
+    });
+    let sent = api.ask("get", picture, &format!("{here}/{file}"), None);
+    assert_eq!((sent.status, &sent.body[..2]), (200, &b"\xff\xd8"[..]));
+    for file in ["none", "..%2F..%2F..%2Fstreams.json"] {
+        assert_eq!(api.ask("get", picture, &format!("{here}/{file}"), None).status, 404, "{file}");
+    }
+    assert_eq!(api.ask("get", pictures, "/v1/streams/nobody/snapshots", None).status, 404);
+    assert_eq!(api.ask("delete", "/v1/streams/{name}", "/v1/streams/pictured", None).status, 204);
+
+    let without = Service::start(
+        "[server]\nlisten = '127.0.0.1:0'\n[pipeline.plain]\nline = 'identity'\n\
+         [[source]]\nname = 'door'\nuri = 'test://ball'\n",
+    );
+    let url = std::mem::replace(&mut api.url, without.url.clone());
+    for path in [events, live, series, pictures, picture] {
+        let refused = api.ask("get", path, &actual(path), None);
+        assert_eq!(refused.status, 409, "{path}");
+        assert!(refused.error().contains("set state in [server]"), "{}", refused.error());
+    }
+    api.url = url;
 }

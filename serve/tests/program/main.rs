@@ -7,6 +7,7 @@ mod abandoned;
 mod certificates;
 mod commands;
 mod descriptors;
+mod history;
 mod imported;
 mod service;
 mod signals;

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::retention::Room;
 use crate::config::RecordingSettings;
+use crate::history::{PipelineRun, StreamHistory, milliseconds};
 use crate::log;
 use crate::unpoisoned::lock;
 use ring::{Extent, Ring, Step, Unit};
@@ -51,6 +52,7 @@ pub struct Recorder {
     settings: RecordingSettings,
     state: Mutex<RecorderState>,
     counts: Arc<Mutex<RecordingCounts>>,
+    history: Arc<StreamHistory>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -78,14 +80,20 @@ impl RecorderState {
 
 #[derive(Debug)]
 enum RecordingJob {
-    Begin { caps: gst::Caps, cause: String },
+    Begin { caps: gst::Caps, cause: String, run: PipelineRun },
     Write(Unit<gst::Buffer>),
     End,
 }
 
 impl Recorder {
     /// Writes into `folder`, which is made for the first file.
-    pub fn new(stream: &str, settings: RecordingSettings, folder: PathBuf, room: Room) -> Self {
+    pub fn new(
+        stream: &str,
+        settings: RecordingSettings,
+        folder: PathBuf,
+        room: Room,
+        history: Arc<StreamHistory>,
+    ) -> Self {
         let extent = Extent {
             pre: nanoseconds(settings.pre),
             post: nanoseconds(settings.post),
@@ -93,7 +101,13 @@ impl Recorder {
         };
         let (jobs, todo) = sync_channel(WAITING);
         let counts = Arc::new(Mutex::new(RecordingCounts::default()));
-        let files = Files { stream: stream.to_owned(), folder, room, counts: Arc::clone(&counts) };
+        let files = Files {
+            stream: stream.to_owned(),
+            folder,
+            room,
+            counts: Arc::clone(&counts),
+            history: Arc::clone(&history),
+        };
         let thread =
             std::thread::Builder::new().name("recording".to_owned()).spawn(move || files.write(&todo));
         let thread = thread
@@ -112,7 +126,7 @@ impl Recorder {
             jobs: thread.is_some().then_some(jobs),
             last: 0,
         };
-        Self { stream: stream.to_owned(), settings, state: Mutex::new(state), counts, thread }
+        Self { stream: stream.to_owned(), settings, state: Mutex::new(state), counts, history, thread }
     }
 
     /// Takes an encoded frame. Never waits for the disk.
@@ -207,7 +221,11 @@ impl Recorder {
             let Some(caps) = state.caps.clone() else { return };
             let sent = match step {
                 Step::Begin(units) => {
-                    let mut jobs = vec![RecordingJob::Begin { caps, cause: state.cause.clone() }];
+                    let mut jobs = vec![RecordingJob::Begin {
+                        caps,
+                        cause: state.cause.clone(),
+                        run: self.history.run(),
+                    }];
                     jobs.extend(units.into_iter().map(RecordingJob::Write));
                     jobs
                 }
@@ -254,16 +272,42 @@ struct Files {
     folder: PathBuf,
     room: Room,
     counts: Arc<Mutex<RecordingCounts>>,
+    history: Arc<StreamHistory>,
+}
+
+/// A file that is being written, and of which frames it is.
+struct OpenFile {
+    writer: Writer,
+    run: PipelineRun,
+    /// The times of the first and the last frame.
+    pts: Option<[u64; 2]>,
+    /// When it was begun.
+    began: i64,
+}
+
+impl OpenFile {
+    fn write(&mut self, unit: Unit<gst::Buffer>) -> Result<(), String> {
+        let first = self.pts.map_or(unit.time, |[first, _]| first);
+        let shown = unit.payload.pts().map_or(unit.time, gst::ClockTime::nseconds);
+        let last = self.pts.map_or(shown, |[_, last]| last.max(shown));
+        self.pts = Some([first, last]);
+        self.writer.write(unit)
+    }
 }
 
 impl Files {
     fn write(&self, jobs: &Receiver<RecordingJob>) {
-        let mut writer: Option<Writer> = None;
+        let mut writer: Option<OpenFile> = None;
         while let Ok(job) = jobs.recv() {
             match job {
-                RecordingJob::Begin { caps, cause } => {
+                RecordingJob::Begin { caps, cause, run } => {
                     self.close(writer.take());
-                    writer = self.begin(&caps, &cause);
+                    writer = self.begin(&caps, &cause).map(|writer| OpenFile {
+                        writer,
+                        run,
+                        pts: None,
+                        began: milliseconds(),
+                    });
                 }
                 RecordingJob::Write(unit) => {
                     let Some(open) = &mut writer else { continue };
@@ -291,15 +335,21 @@ impl Files {
         begun.map_err(|why| self.failed(why)).ok()
     }
 
-    fn close(&self, writer: Option<Writer>) {
-        match writer.map(Writer::finish) {
-            None => {}
-            Some(Ok(file)) => {
+    fn close(&self, open: Option<OpenFile>) {
+        let Some(OpenFile { writer, run, pts, began }) = open else { return };
+        match writer.finish() {
+            Ok(file) => {
                 log::info(format_args!("stream '{}': recorded {}", self.stream, file.display()));
                 lock(&self.counts).written += 1;
                 self.room.look_soon();
+                if let Some((pts, name)) = pts.zip(file.file_name().and_then(|name| name.to_str())) {
+                    // Frames from before the event were received before the file was begun.
+                    let before = i64::try_from((pts[1] - pts[0]) / 1_000_000).unwrap_or(i64::MAX);
+                    let time = [began.saturating_sub(before), milliseconds()];
+                    self.history.recording(run, name.to_owned(), pts, time);
+                }
             }
-            Some(Err(why)) => self.failed(why),
+            Err(why) => self.failed(why),
         }
     }
 

@@ -4,6 +4,7 @@
 //! wait for that thread; if more come, their pictures are skipped and counted. So the stream never waits.
 
 mod choice;
+mod listing;
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -20,9 +21,12 @@ use super::cropper::Cropper;
 use super::rect::Rect;
 use super::retention::Room;
 use crate::config;
+use crate::history::{PipelineRun, StreamHistory, milliseconds, time_text};
 use crate::log;
+use crate::notify::Hooks;
 use crate::unpoisoned::lock;
 use choice::{Choice, Sighting};
+pub use listing::{Snapshot, list};
 
 /// Frames that wait for their pictures.
 const WAITING: usize = 2;
@@ -50,6 +54,7 @@ pub struct Snapshots {
     choice: Arc<Mutex<Choice<Picture>>>,
     counts: Arc<Mutex<SnapshotCounts>>,
     jobs: Option<SyncSender<PictureJob>>,
+    history: Arc<StreamHistory>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -58,7 +63,9 @@ struct Picture {
     jpeg: Vec<u8>,
     sighting: Sighting,
     time: u64,
-    wall: String,
+    run: PipelineRun,
+    /// When it was made, in milliseconds since 1970.
+    made: i64,
 }
 
 #[derive(Debug)]
@@ -69,6 +76,7 @@ enum PictureJob {
         size: [u32; 2],
         wanted: Vec<Sighting>,
         time: u64,
+        run: PipelineRun,
     },
     /// Write the pictures of tracks that have ended by then, or of all.
     End(Option<u64>),
@@ -76,7 +84,14 @@ enum PictureJob {
 
 impl Snapshots {
     /// Writes into `folder`, which is made for the first picture.
-    pub fn new(stream: &str, settings: &config::SnapshotSettings, folder: PathBuf, room: Room) -> Self {
+    pub fn new(
+        stream: &str,
+        settings: &config::SnapshotSettings,
+        folder: PathBuf,
+        room: Room,
+        history: Arc<StreamHistory>,
+        hooks: Hooks,
+    ) -> Self {
         let patience = Duration::try_from_secs_f64(settings.patience).unwrap_or_default().as_nanos();
         let choice = Arc::new(Mutex::new(Choice::new(u64::try_from(patience).unwrap_or(u64::MAX))));
         let counts = Arc::new(Mutex::new(SnapshotCounts::default()));
@@ -89,6 +104,8 @@ impl Snapshots {
             limit: settings.most_per_minute as usize,
             choice: Arc::clone(&choice),
             counts: Arc::clone(&counts),
+            history: Arc::clone(&history),
+            hooks,
             written: VecDeque::new(),
         };
         let thread = std::thread::Builder::new().name("snapshots".to_owned()).spawn(move || maker.run(&todo));
@@ -100,7 +117,7 @@ impl Snapshots {
             })
             .ok();
         let jobs = thread.is_some().then_some(jobs);
-        Self { classes: settings.classes.clone(), choice, counts, jobs, thread }
+        Self { classes: settings.classes.clone(), choice, counts, jobs, history, thread }
     }
 
     /// Takes a frame with its results.
@@ -121,7 +138,14 @@ impl Snapshots {
         if tracks.is_empty() {
             return;
         }
-        let job = PictureJob::Make { frame: frame.clone(), caps: caps.clone(), size, wanted, time };
+        let job = PictureJob::Make {
+            frame: frame.clone(),
+            caps: caps.clone(),
+            size,
+            wanted,
+            time,
+            run: self.history.run(),
+        };
         if self.jobs.as_ref().is_none_or(|jobs| jobs.try_send(job).is_err()) {
             tracks.into_iter().for_each(|id| choice.missed(id));
             lock(&self.counts).skipped += 1;
@@ -176,6 +200,8 @@ struct Maker {
     limit: usize,
     choice: Arc<Mutex<Choice<Picture>>>,
     counts: Arc<Mutex<SnapshotCounts>>,
+    history: Arc<StreamHistory>,
+    hooks: Hooks,
     written: VecDeque<Instant>,
 }
 
@@ -194,7 +220,7 @@ impl Maker {
                     };
                     over.iter().for_each(|(id, picture)| self.write(*id, picture));
                 }
-                PictureJob::Make { frame, caps, size, wanted, time } => {
+                PictureJob::Make { frame, caps, size, wanted, time, run } => {
                     for sighting in wanted {
                         let Some(part) = choice::crop(sighting.rect, self.margin, size) else { continue };
                         let id = sighting.id;
@@ -210,7 +236,7 @@ impl Maker {
                         let mut choice = lock(&self.choice);
                         match made {
                             Ok(jpeg) => {
-                                choice.keep(id, Picture { jpeg, sighting, time, wall: super::time::now() });
+                                choice.keep(id, Picture { jpeg, sighting, time, run, made: milliseconds() });
                             }
                             Err(why) => {
                                 choice.missed(id);
@@ -241,9 +267,13 @@ impl Maker {
             Err(self.room.sentence())
         };
         match written {
-            Ok(()) => {
+            Ok(file) => {
                 self.written.push_back(now);
                 lock(&self.counts).written += 1;
+                let Picture { sighting, run, made, time, .. } = picture;
+                let shown = (id, sighting.label.as_str(), sighting.confidence);
+                self.history.picture(*run, *made, *time, file, shown);
+                self.hooks.track(&self.stream, *made, shown, &picture.jpeg);
             }
             Err(why) => self.failed(why),
         }
@@ -259,17 +289,20 @@ impl Maker {
     }
 }
 
-/// Writes a picture, as `20261123T074501.250Z-person-17.jpg`, and a file of the same name with `.json` about its object.
-fn write(folder: &Path, id: u64, picture: &Picture) -> std::io::Result<()> {
+/// Writes a picture, as `20261123T074501.250Z-person-17.jpg`, and a file of the same name with `.json` about its object. Returns
+/// the picture's name.
+fn write(folder: &Path, id: u64, picture: &Picture) -> std::io::Result<String> {
     let folder = Folder::open(folder, Readers::Umask)?;
     let label: String =
         picture.sighting.label.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
-    let name = format!("{}-{label}-{id}", super::time::in_file_name(&picture.wall));
+    let name = format!("{}-{label}-{id}", super::time::in_file_name(&time_text(picture.made)));
     let Rect { x, y, width, height } = picture.sighting.rect;
     let about = serde_json::json!({
         "id": id, "class": picture.sighting.label, "confidence": picture.sighting.confidence,
-        "box": [x, y, width, height], "pts": picture.time, "time": picture.wall,
+        "box": [x, y, width, height], "pts": picture.time, "time": time_text(picture.made),
     });
-    folder.write(&format!("{name}.jpg"), &picture.jpeg)?;
-    folder.write(&format!("{name}.json"), format!("{about}\n").as_bytes())
+    let file = format!("{name}.jpg");
+    folder.write(&file, &picture.jpeg)?;
+    folder.write(&format!("{name}.json"), format!("{about}\n").as_bytes())?;
+    Ok(file)
 }

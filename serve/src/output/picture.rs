@@ -1,6 +1,7 @@
 //! One frame as JPEG, with or without results drawn on it: each request has a small pipeline of its own.
 
-use crate::output::{DRAW, FRAMES, FedPipeline};
+use super::fed::{FRAMES, FedPipeline};
+use super::feed::DRAW;
 
 /// How long a picture may take. Drawing and encoding take milliseconds; the first use of a GPU takes seconds.
 const LIMIT: gst::ClockTime = gst::ClockTime::from_seconds(10);

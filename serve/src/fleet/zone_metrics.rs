@@ -1,0 +1,71 @@
+//! Metrics of zones: events that were counted, and who is inside now.
+
+use gst::prelude::*;
+
+use crate::history::Counted;
+use crate::output::Outputs;
+use crate::stream::Built;
+
+/// The most zones and classes of a stream that have a sample of their own.
+const MOST: usize = 500;
+
+/// Labels and value of a sample.
+pub(super) type Labelled = (String, f64);
+
+/// Events of a stream by zone, kind and class. Those beyond what is counted by itself have empty labels.
+pub(super) fn events(stream: &str, outputs: &Outputs) -> Vec<Labelled> {
+    let sample = |((zone, kind, class), count): (Counted, u64)| {
+        (
+            labels(&[("stream", stream), ("zone", &zone), ("kind", &kind), ("class", &class)]),
+            super::status::number(count),
+        )
+    };
+    outputs.history().counts().into_iter().map(sample).collect()
+}
+
+/// Objects in each polygon of a stream, by class.
+pub(super) fn occupancy(stream: &str, built: &Built) -> Vec<Labelled> {
+    let mut samples = Vec::new();
+    for element in built.description.counters() {
+        let counts = element.property::<Option<gst::Structure>>("counts");
+        for zone in counts.iter().flat_map(|counts| structures(counts, "zones")) {
+            let Ok(name) = zone.get::<String>("name") else { continue };
+            for class in structures(&zone, "classes") {
+                let (Ok(label), Ok(inside)) = (class.get::<String>("label"), class.get::<u32>("occupancy"))
+                else {
+                    continue;
+                };
+                let labels = labels(&[("stream", stream), ("zone", &name), ("class", &label)]);
+                samples.push((labels, f64::from(inside)));
+            }
+        }
+    }
+    samples.truncate(MOST);
+    samples
+}
+
+fn structures(of: &gst::StructureRef, field: &str) -> Vec<gst::Structure> {
+    let array = of.get::<gst::Array>(field).ok();
+    array.iter().flat_map(|array| array.iter()).filter_map(|value| value.get().ok()).collect()
+}
+
+/// Labels in Prometheus' text format, whatever the texts are.
+fn labels(labels: &[(&str, &str)]) -> String {
+    let label = |(name, text): &(&str, &str)| {
+        let text = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        // Other readers of the page take this for an end of a line.
+        format!("{name}=\"{}\"", text.replace('\r', " "))
+    };
+    labels.iter().map(label).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_end_neither_a_label_nor_a_line() {
+        let text = labels(&[("zone", "a\"} 1\r\nb\\"), ("class", "ö")]);
+        assert_eq!(text, "zone=\"a\\\"} 1 \\nb\\\\\",class=\"ö\"");
+    }
+}

@@ -1,0 +1,132 @@
+//! What a stream reports to the history.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use super::entry::{Covered, Entry, Moment, TrackPicture, shortened};
+use super::note::Notes;
+use super::{ZoneEvent, milliseconds, zone_events};
+use crate::unpoisoned::lock;
+
+/// The most combinations of zone, kind and class that are counted by themselves for `/metrics`.
+const MOST_COUNTED: usize = 500;
+
+/// A zone, a kind of event and a class; all empty for those beyond [`MOST_COUNTED`].
+pub type Counted = (String, String, String);
+
+/// The history of one stream. Nothing here waits.
+#[derive(Debug)]
+pub struct StreamHistory {
+    stream: Arc<str>,
+    notes: Option<Arc<Notes>>,
+    run: AtomicI64,
+    counts: Mutex<BTreeMap<Counted, u64>>,
+}
+
+/// A run of a stream's pipeline, of which pictures and recordings are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PipelineRun(i64);
+
+impl StreamHistory {
+    pub(super) fn new(stream: &str, notes: Option<Arc<Notes>>) -> Self {
+        let run = notes.as_ref().map_or(0, |notes| notes.next_run());
+        Self { stream: stream.into(), notes, run: AtomicI64::new(run), counts: Mutex::default() }
+    }
+
+    /// Takes a frame with its results: the events of zones in it are noted and counted. Returns them.
+    pub fn results(&self, frame: &gst::BufferRef) -> Vec<ZoneEvent> {
+        let events = zone_events::of(frame);
+        if events.is_empty() {
+            return events;
+        }
+        let at = self.moment(milliseconds(), self.run(), frame.pts().map(gst::ClockTime::nseconds));
+        for event in &events {
+            self.count(event);
+            if let Some(notes) = &self.notes {
+                notes.note(Entry::Zone { stream: Arc::clone(&self.stream), at, event: event.clone() });
+            }
+        }
+        events
+    }
+
+    /// The run of the pipeline whose frames come now.
+    pub fn run(&self) -> PipelineRun {
+        PipelineRun(self.run.load(Ordering::Relaxed))
+    }
+
+    /// Notes that frames' times, and tracks, begin anew.
+    pub fn interrupt(&self) {
+        if let Some(notes) = &self.notes {
+            self.run.store(notes.next_run(), Ordering::Relaxed);
+        }
+    }
+
+    /// Notes the picture of a track, which was made at `time` (milliseconds since 1970) of a frame at `pts`.
+    pub fn picture(
+        &self,
+        run: PipelineRun,
+        time: i64,
+        pts: u64,
+        file: String,
+        (track, class, confidence): (u64, &str, f64),
+    ) {
+        let Some(notes) = &self.notes else { return };
+        let at = self.moment(time, run, Some(pts));
+        let picture = TrackPicture { file, class: class.to_owned(), track, confidence };
+        notes.note(Entry::Track { stream: Arc::clone(&self.stream), at, picture });
+    }
+
+    /// Notes a recording: its frames of a run from one time to another, in nanoseconds, and when it began and ended, in
+    /// milliseconds since 1970.
+    pub fn recording(&self, run: PipelineRun, file: String, pts: [u64; 2], time: [i64; 2]) {
+        let Some(notes) = &self.notes else { return };
+        let covered = Covered { file, run: run.0, pts: pts.map(signed), time };
+        notes.note(Entry::Recording { stream: Arc::clone(&self.stream), covered });
+    }
+
+    /// How many events there were of each zone, kind and class.
+    pub fn counts(&self) -> Vec<(Counted, u64)> {
+        lock(&self.counts).iter().map(|(counted, count)| (counted.clone(), *count)).collect()
+    }
+
+    fn count(&self, event: &ZoneEvent) {
+        let class = event.class.as_deref().map(shortened).unwrap_or_default();
+        let mut counted = (shortened(&event.zone), event.kind.clone(), class);
+        let mut counts = lock(&self.counts);
+        if counts.len() >= MOST_COUNTED && !counts.contains_key(&counted) {
+            counted = Counted::default();
+        }
+        *counts.entry(counted).or_default() += 1;
+    }
+
+    fn moment(&self, time: i64, run: PipelineRun, pts: Option<u64>) -> Moment {
+        Moment { time, run: run.0, pts: pts.map(signed) }
+    }
+}
+
+fn signed(nanoseconds: u64) -> i64 {
+    i64::try_from(nanoseconds).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_without_end_are_counted_together() {
+        let history = StreamHistory::new("door", None);
+        let event = |zone: usize| ZoneEvent {
+            zone: format!("zone {zone}"),
+            kind: "enter".into(),
+            ..ZoneEvent::default()
+        };
+        (0..2 * MOST_COUNTED).for_each(|zone| history.count(&event(zone)));
+        history.count(&event(0));
+        let counts = history.counts();
+        assert_eq!(counts.len(), MOST_COUNTED + 1);
+        assert_eq!(counts[0], (Counted::default(), MOST_COUNTED as u64));
+        let first = counts.iter().find(|((zone, ..), _)| zone == "zone 0");
+        assert_eq!(first.map(|(_, count)| *count), Some(2));
+    }
+}
