@@ -1,4 +1,4 @@
-//! The queue of what is to be written. Nobody waits for it: what it has no room for is counted.
+//! The queue of what must be written. Nobody waits for it: what it has no room for is counted.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};

@@ -114,8 +114,8 @@ fn a_recording_is_that_of_the_events_in_it_whichever_comes_first() {
         Entry::Zone { stream: "yard".into(), at: at(1, 13), event: ZoneEvent::default() },
     ]);
     let covered = Covered { file, run: 1, pts: [10 * SECOND, 20 * SECOND], time: [10_000, 21_000] };
-    let told = kept.write(&[Entry::Recording { stream: "door".into(), covered }]);
-    let [LiveEvent::Update(update)] = &told[..] else { panic!("{told:?}") };
+    let announced = kept.write(&[Entry::Recording { stream: "door".into(), covered }]);
+    let [LiveEvent::Update(update)] = &announced[..] else { panic!("{announced:?}") };
     assert_eq!((update.id, update.offset), (2, Some(2.0)));
     kept.write(&[entry(15, "gate", "enter"), entry(21, "gate", "enter")]);
     // The same time of the stream an hour later: the file was played again.
@@ -147,10 +147,10 @@ fn a_picture_is_that_of_all_events_of_its_track() {
             event: ZoneEvent { track: Some(7), ..ZoneEvent::default() },
         },
     ]);
-    let told = kept
+    let announced = kept
         .write(&[Entry::Track { stream: "door".into(), at: at(1, 2), picture }, entry(3, "gate", "leave")]);
-    let [LiveEvent::New(track), LiveEvent::Update(update), LiveEvent::New(late)] = &told[..] else {
-        panic!("{told:?}")
+    let [LiveEvent::New(track), LiveEvent::Update(update), LiveEvent::New(late)] = &announced[..] else {
+        panic!("{announced:?}")
     };
     let address = Some("v1/streams/door/snapshots/one.jpg");
     assert_eq!(
