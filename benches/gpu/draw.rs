@@ -67,7 +67,7 @@ pub fn run(stream: &CudaStream) {
         .flat_map(|(id, points)| {
             let color = color_of(id);
             let joints = points.iter().map(move |&(x, y)| Primitive::Disc { x, y, radius: 5.0, color });
-            joints.chain([Primitive::Polyline { points, thickness: 3, color }])
+            joints.chain([Primitive::Polyline { points, thickness: 3.0, color }])
         })
         .collect();
     for (what, primitives) in [

@@ -77,7 +77,7 @@ fn overlay(criterion: &mut Criterion) {
         .flat_map(|(id, points)| {
             let color = color_of(id);
             let joints = points.iter().map(move |&(x, y)| Primitive::Disc { x, y, radius: 5.0, color });
-            joints.chain([Primitive::Polyline { points, thickness: 3, color }])
+            joints.chain([Primitive::Polyline { points, thickness: 3.0, color }])
         })
         .collect();
     let mut group = criterion.benchmark_group("draw 1920x1080");

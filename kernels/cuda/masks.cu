@@ -1,4 +1,4 @@
-// Paints masks on a frame, half-transparent and one over the other, or writes one into its alpha channel.
+// Paints masks on a frame, half-transparent with an outline and one over the other, or writes one into its alpha channel.
 //
 // The frame is as in draw.cu. A mask is a byte a sample, dense: a class, whether it is painted, or how much of a colour there
 // is. Its piece (kernels/src/draw/mask.rs) says which pixels it covers and where their centres lie on it.
@@ -20,6 +20,9 @@ struct Piece {
     float start[2], step[2];
     int32_t width, height;
     uint32_t kind, background, ink, opacity;
+    // Width of the outline in pixels, and how much of the frame it hides.
+    int32_t outline;
+    uint32_t outline_opacity;
 };
 
 struct Params {
@@ -55,6 +58,29 @@ __device__ __forceinline__ uint32_t value(const Piece& p, float x, float y) {
         across[i] = first + (second - first) * right;
     }
     return uint32_t(int(across[0] + (across[1] - across[0]) * down + 0.5f));
+}
+
+// What a pixel of a piece, column and row from the piece's first, is: a class, whether it is painted, or how much of the colour there is.
+__device__ __forceinline__ uint32_t level(const Piece& c, int column, int row) {
+    const float mx = c.start[0] + float(column) * c.step[0];
+    const float my = c.start[1] + float(row) * c.step[1];
+    if (c.kind % INTO_ALPHA == COVER) return value(c, mx, my);
+    return c.data[int64_t(sample(floor_of(my), c.height)) * c.width + sample(floor_of(mx), c.width)];
+}
+
+// Which part of the mask a level belongs to; an outline runs along its border.
+__device__ __forceinline__ uint32_t part_of(const Piece& c, uint32_t level) {
+    const uint32_t kind = c.kind % INTO_ALPHA;
+    return kind == COVER ? uint32_t(level >= 128) : kind == CLASSES ? level : uint32_t(level != c.background);
+}
+
+// Whether a pixel is at most as far from the border of its part of the mask as the outline is wide, across or down.
+__device__ __forceinline__ bool on_outline(const Piece& c, uint32_t part, int column, int row) {
+    const int right = c.right - c.left, bottom = c.bottom - c.top;
+    return part_of(c, level(c, sample(column - c.outline, right), row)) != part ||
+           part_of(c, level(c, sample(column + c.outline, right), row)) != part ||
+           part_of(c, level(c, column, sample(row - c.outline, bottom))) != part ||
+           part_of(c, level(c, column, sample(row + c.outline, bottom))) != part;
 }
 
 // The lowest `bytes` bytes of `old` with `a` 255ths of the ink over them.
@@ -107,18 +133,16 @@ extern "C" __global__ void __launch_bounds__(THREADS) masks(const Params p) {
         for (int i = 0; i < 4; i++) {
             const int px = x + i % 2, py = y + i / 2;
             if (!inside[i] || px < c.left || px >= c.right || py < c.top || py >= c.bottom) continue;
-            const float mx = c.start[0] + float(px - c.left) * c.step[0];
-            const float my = c.start[1] + float(py - c.top) * c.step[1];
-            uint32_t ink = c.ink, v;
-            if (c.kind % INTO_ALPHA == COVER) {
-                v = value(c, mx, my);
-            } else {
-                const uint32_t id =
-                    c.data[int64_t(sample(floor_of(my), c.height)) * c.width + sample(floor_of(mx), c.width)];
-                if (c.kind % INTO_ALPHA == CLASSES) ink = p.palette[id];
-                v = id == c.background ? 0 : 255;
+            const uint32_t found = level(c, px - c.left, py - c.top), kind = c.kind % INTO_ALPHA;
+            const uint32_t ink = kind == CLASSES ? p.palette[found] : c.ink;
+            uint32_t v = kind == COVER ? found : found == c.background ? 0 : 255, opacity = c.opacity;
+            if (c.outline > 0 && v >= 128) {
+                if (on_outline(c, part_of(c, found), px - c.left, py - c.top)) {
+                    v = 255;
+                    opacity = c.outline_opacity;
+                }
             }
-            const uint32_t a = (v * c.opacity + 127) / 255;
+            const uint32_t a = (v * opacity + 127) / 255;
             if (a == 0 && c.kind < INTO_ALPHA) continue;
             if (!(covered >> i & 1)) {
                 pixel[i] = get(at[i], bytes);

@@ -13,8 +13,10 @@ fn a_list_of_labels_without_labels_hides_nothing_and_is_an_error() {
             "blur=face,plate",
             "blur=*",
         ]);
-        run(&format!("{SOURCE} ! inferoverlay name=view heatmap-classes={blur} ! fakesink"))
-            .fails_with(&["view: heatmap-classes=", "names no label"]);
+        for property in ["heatmap-classes", "classes"] {
+            run(&format!("{SOURCE} ! inferoverlay name=view {property}={blur} ! fakesink"))
+                .fails_with(&[&format!("view: {property}="), "names no label"]);
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::capsule::Capsule;
 use super::letters::Glyph;
-use super::text_picture::TextPicture;
+use super::text_picture::{TextInks, TextPicture};
 use super::{DrawError, Rgb};
 use crate::frame::{FrameFormat, PixelFormat};
 
@@ -20,6 +20,12 @@ impl Ink {
             (sum / whole) as u8
         };
         Self([mix(0), mix(1), mix(2), mix(3)])
+    }
+
+    /// The mean of four inks, rounded.
+    pub fn mean(inks: [Self; 4]) -> Self {
+        let mean = |i: usize| ((inks.iter().map(|ink| u32::from(ink.0[i])).sum::<u32>() + 2) / 4) as u8;
+        Self([mean(0), mean(1), mean(2), mean(3)])
     }
 }
 
@@ -128,19 +134,15 @@ pub(super) trait Canvas {
     /// Fills the pixels `x` by `y`, as far as they are in the frame, and every chroma sample that they touch.
     fn fill(&mut self, x: Range<i64>, y: Range<i64>, ink: Ink);
 
-    /// Fills the pixels of `shape`, as far as they are in the frame, and every chroma sample that they touch.
-    fn capsule(&mut self, shape: &Capsule, ink: Ink) {
-        let rows = shape.rows();
-        for row in rows.start.max(0)..rows.end.min(self.layout().height()) {
-            self.fill(shape.row(row), row..row + 1, ink);
-        }
-    }
+    /// Lays `ink` over the pixels of `shape`, as far as they are in the frame, by how much of each it covers; over a chroma sample
+    /// by the greatest coverage of its pixels, so that thin lines keep their colour.
+    fn capsule(&mut self, shape: &Capsule, ink: Ink);
 
     /// Letters side by side, whose pixels are `scale` by `scale` each and begin at `origin` (neither coordinate is
     /// negative), and the chroma samples whose top-left pixel they cover.
     fn letters(&mut self, origin: [i64; 2], scale: i64, text: &mut dyn Iterator<Item = Glyph>, ink: Ink);
 
-    /// The letters of `text` in the second ink, on a label that begins at `origin` (neither coordinate is negative, both are
-    /// even) and was filled with the first. A chroma sample takes the mean of its four pixels' coverage.
-    fn picture(&mut self, origin: [i64; 2], text: &TextPicture, inks: [Ink; 2]);
+    /// The letters of `text` on a label that begins at `origin` (neither coordinate is negative, both are even) and was filled
+    /// with the first of `inks`, which has one for each value of a pixel. A chroma sample takes the mean of its four pixels.
+    fn picture(&mut self, origin: [i64; 2], text: &TextPicture, inks: &TextInks);
 }

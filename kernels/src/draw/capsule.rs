@@ -1,11 +1,19 @@
 //! Capsules, which lines and discs are made of: all points within a radius of a straight line.
+//!
+//! Their edges are soft: a pixel has 4 x 4 subpixels, and as much of the colour as sixteenths of it are covered. Which subpixels
+//! are covered is found as for whole pixels, in coordinates four times as large, so that every device counts the same number.
 
 use std::ops::Range;
 
 use super::pixels::{first, pixels};
 
-/// All points within `r` of the line from `a` to `b`. It is convex, so its part of a row is one interval: from the least to the
-/// greatest of the places where the row crosses the circles around both ends and the bar between them.
+/// Subpixels along a side of a pixel.
+pub(super) const FINE: i64 = 4;
+/// The subpixels of a pixel.
+pub(super) const WHOLE: u32 = 16;
+
+/// All points within `r` of the line from `a` to `b`, in subpixels. It is convex, so its part of a row is one interval: from the
+/// least to the greatest of the places where the row crosses the circles around both ends and the bar between them.
 ///
 /// `cuda/draw.cu` finds the same intervals from the same numbers, by the same operations in the same order.
 #[repr(C)]
@@ -23,8 +31,10 @@ pub(super) struct Capsule {
 const _: () = assert!(size_of::<Capsule>() == 80, "cuda/draw.cu says the same");
 
 impl Capsule {
-    /// The numbers must be finite, and the radius above 0.
+    /// From numbers in pixels, which must be finite, and the radius above 0.
     pub fn new(a: [f64; 2], b: [f64; 2], r: f64) -> Self {
+        let fine = |v: f64| v * FINE as f64;
+        let (a, b, r) = (a.map(fine), b.map(fine), fine(r));
         // A disc's length need not be calculated.
         let length = if a == b { 0.0 } else { (b[0] - a[0]).hypot(b[1] - a[1]) };
         let along = if length > 0.0 { [(b[0] - a[0]) / length, (b[1] - a[1]) / length] } else { [1.0, 0.0] };
@@ -34,16 +44,25 @@ impl Capsule {
     /// The rows that it may have pixels in.
     pub fn rows(&self) -> Range<i64> {
         let Self { a, b, r, .. } = self;
-        pixels(a[1].min(b[1]) - r, a[1].max(b[1]) + r)
+        whole(&pixels(a[1].min(b[1]) - r, a[1].max(b[1]) + r))
     }
 
-    /// Columns that all of its pixels lie in. Intervals are rounded, so there is one more on each side.
+    /// Columns that all of its pixels lie in. Intervals are rounded, so there is one more subpixel on each side.
     pub fn columns(&self) -> Range<i64> {
         let Self { a, b, r, .. } = self;
-        first(a[0].min(b[0]) - r) - 1..first(a[0].max(b[0]) + r) + 1
+        whole(&(first(a[0].min(b[0]) - r) - 1..first(a[0].max(b[0]) + r) + 1))
     }
 
-    /// Its pixels in a row; none if the range is empty.
+    /// What it covers of a row of pixels, as far as that is in the columns `0..width`.
+    pub fn cover(&self, row: i64, width: i64) -> RowCover {
+        RowCover([0, 1, 2, 3].map(|i| {
+            let Range { start, end } = self.row(FINE * row + i);
+            let (start, end) = (start.max(0), end.min(FINE * width));
+            if start < end { [start, end] } else { [0, 0] }
+        }))
+    }
+
+    /// Its subpixels in a row of these; none if the range is empty.
     pub fn row(&self, row: i64) -> Range<i64> {
         let Self { a, b, r, length, along, inverse } = self;
         let y = row as f64 + 0.5;
@@ -66,6 +85,43 @@ impl Capsule {
         }
         if from < to { pixels(from, to) } else { 0..0 }
     }
+}
+
+/// The subpixels of a row of pixels that a capsule covers: an interval for each of its four rows of subpixels, which is 0..0 if
+/// it is empty.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RowCover([[i64; 2]; 4]);
+
+impl RowCover {
+    /// That of a row beside the frame.
+    pub const NONE: Self = Self([[0, 0]; 4]);
+
+    /// The pixels of which anything is covered, and maybe some between them; empty where there are none.
+    pub fn touched(&self) -> Range<i64> {
+        let filled = self.0.iter().filter(|[from, to]| from < to);
+        let ends = filled.copied().reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])]);
+        ends.map_or(0..0, |[from, to]| whole(&(from..to)))
+    }
+
+    /// The pixels that are covered wholly; empty where there are none.
+    pub fn full(&self) -> Range<i64> {
+        let from = self.0.iter().map(|[from, _]| *from).max().unwrap_or(0);
+        let to = self.0.iter().map(|[_, to]| *to).min().unwrap_or(0);
+        let (from, to) = ((from + FINE - 1).div_euclid(FINE), to.div_euclid(FINE));
+        from..to.max(from)
+    }
+
+    /// How many subpixels of the pixel in `column` are covered.
+    pub fn at(&self, column: i64) -> u32 {
+        let (left, right) = (FINE * column, FINE * (column + 1));
+        let count = |[from, to]: [i64; 2]| (to.min(right) - from.max(left)).max(0);
+        u32::try_from(self.0.iter().map(|span| count(*span)).sum::<i64>()).unwrap_or(0)
+    }
+}
+
+/// The pixels that have any of these subpixels.
+fn whole(fine: &Range<i64>) -> Range<i64> {
+    fine.start.div_euclid(FINE)..(fine.end + FINE - 1).div_euclid(FINE)
 }
 
 /// The first and last x for which `low <= slope * x + offset <= high`; the first is above the last where there are none.

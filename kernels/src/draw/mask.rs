@@ -23,6 +23,15 @@ pub enum MaskInk {
     Cover(Rgb),
 }
 
+/// A line along the border of a mask, on its inner side: between classes, or where there is half as much of the colour as there can be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MaskOutline {
+    /// In pixels of the frame; 0 for none.
+    pub width: u32,
+    /// How much of the frame it hides: 0 nothing, 255 all.
+    pub opacity: u8,
+}
+
 /// A mask, and where it lies on the frame. `D` is its data, `[height, width]`: `&[u8]` or [`MaskData`].
 #[derive(Clone, Copy, Debug)]
 pub struct Mask<D> {
@@ -39,6 +48,8 @@ pub struct Mask<D> {
     pub ink: MaskInk,
     /// How much of the frame the mask hides where its coverage is full: 0 nothing, 255 all.
     pub opacity: u8,
+    /// The mask's outline.
+    pub outline: MaskOutline,
     /// Write how much the mask hides into the frame's alpha channel instead, and leave the colours.
     pub into_alpha: bool,
 }
@@ -46,8 +57,8 @@ pub struct Mask<D> {
 impl<D> Mask<D> {
     /// The same mask with other data.
     pub fn with_data<E>(&self, data: E) -> Mask<E> {
-        let Self { width, height, rect, ink, opacity, into_alpha, .. } = *self;
-        Mask { data, width, height, rect, ink, opacity, into_alpha }
+        let Self { width, height, rect, ink, opacity, outline, into_alpha, .. } = *self;
+        Mask { data, width, height, rect, ink, opacity, outline, into_alpha }
     }
 }
 
@@ -75,6 +86,9 @@ pub(super) const SOLID: u32 = 1;
 pub(super) const COVER: u32 = 2;
 pub(super) const INTO_ALPHA: u32 = 4;
 
+/// The widest outline, wider than frames are, which keeps sums within i32.
+const WIDEST: u32 = 1 << 20;
+
 /// A mask as it is painted: the kernel's `Piece`. The rectangle is within the frame; its right and bottom are outside it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
@@ -97,8 +111,11 @@ pub(super) struct Piece {
     /// The colour's bytes, the first lowest; the colours of classes are in the palette.
     pub ink: u32,
     pub opacity: u32,
+    /// Width of the outline in pixels.
+    pub outline: i32,
+    pub outline_opacity: u32,
 }
-const _: () = assert!(size_of::<Piece>() == 64);
+const _: () = assert!(size_of::<Piece>() == 72);
 
 impl Piece {
     /// `None` where nothing of the mask is on the frame.
@@ -144,6 +161,8 @@ impl Piece {
             background,
             ink,
             opacity: mask.opacity.into(),
+            outline: i32::try_from(mask.outline.width.min(WIDEST)).unwrap_or(0),
+            outline_opacity: mask.outline.opacity.into(),
         }))
     }
 }

@@ -1,15 +1,17 @@
 //! Boxes, text, lines and discs, drawn on a frame in place, masks painted on it, and parts of it made unrecognisable.
 //!
-//! Coordinates are continuous frame pixels (pixel `i` has its centre at `i + 0.5`). Primitives are drawn in order, opaque,
-//! without antialiasing: a pixel is drawn or it is not, so that every device draws the same. Only the letters of a font are
-//! antialiased: between a label's background and its letters' colour, in integers, which every device computes alike. Parts
-//! outside the frame are cut off; a primitive with a coordinate that is NaN or infinite is left out.
+//! Coordinates are continuous frame pixels (pixel `i` has its centre at `i + 0.5`). Primitives are drawn in order, opaque.
+//! Boxes, backgrounds and built-in letters have whole pixels. Lines and discs have soft edges: of a pixel that they cover
+//! in part, that many sixteenths are theirs. Letters of a font are antialiased, too: between a label's background and its letters'
+//! colour. All of it is counted in integers, which every device computes alike. Parts outside the frame are cut off; a
+//! primitive with a coordinate that is NaN or infinite is left out.
 //!
 //! # Chroma at half resolution
 //! In NV12 and I420 two by two pixels share one chroma sample. A primitive sets the sample where it covers any of the four,
-//! so that lines of one pixel keep their colour, and the colour may reach one pixel beyond the primitive. Letters set
+//! a line or disc as much of it as of the one that it covers most, so that lines of one pixel keep their colour, and the colour
+//! may reach one pixel beyond the primitive. Letters set
 //! the sample where they cover the top-left pixel, so that the background between them keeps its colour; labels lie on even
-//! pixels, so at an even scale letters are exact. Letters of a font cover as much of the sample as of its four pixels.
+//! pixels, so at an even scale letters are exact. With letters of a font the sample is the mean of its four pixels.
 
 pub mod blur;
 mod canvas;
@@ -33,7 +35,8 @@ mod text_picture;
 pub use color::{Rgb, color_of};
 pub use cuda::CudaCanvas;
 pub use error::DrawError;
-pub use mask::{Mask, MaskData, MaskInk};
+pub use label::{label_rect, label_size};
+pub use mask::{Mask, MaskData, MaskInk, MaskOutline};
 pub use paint::paint_masks;
 pub use text_picture::TextPicture;
 
@@ -85,8 +88,8 @@ pub enum Primitive<'a> {
     Polyline {
         /// The points. A line to or from one that is not finite is left out.
         points: &'a [(f32, f32)],
-        /// Width of the line in pixels; 0 draws nothing.
-        thickness: u32,
+        /// Width of the line in pixels; nothing is drawn where it is not greater than 0, or infinite.
+        thickness: f32,
         /// Its colour.
         color: Rgb,
     },
@@ -115,7 +118,7 @@ pub fn built_in_letters_show(text: &str) -> bool {
     text.chars().all(|character| u32::from(character) < 0x100)
 }
 
-/// Draws `primitives` in order on `frame`, which is of `format`. Alpha becomes opaque in drawn pixels.
+/// Draws `primitives` in order on `frame`, which is of `format`. Alpha becomes opaque in drawn pixels, as far as they are covered.
 ///
 /// # Errors
 /// [`DrawError::Format`] or [`DrawError::Frame`]; nothing is drawn then.

@@ -7,7 +7,8 @@ use super::surface::Surface;
 use crate::frame::{FrameFormat, FrameMut};
 
 /// Paints `masks` in order on `frame`, which is of `format`: each channel becomes
-/// `(frame * (255 - a) + color * a) / 255`, rounded, with `a` the mask's value times its opacity. A chroma sample at half
+/// `(frame * (255 - a) + color * a) / 255`, rounded, with `a` the mask's value times its opacity; on its outline 255 times that of
+/// the outline. A chroma sample at half
 /// resolution gets the paint of the top-left one of its pixels.
 ///
 /// # Errors
@@ -72,26 +73,84 @@ fn blend(old: &mut u8, ink: u32, a: u32) {
     *old = ((u32::from(*old) * (255 - a) + (ink & 255) * a + 127) / 255) as u8;
 }
 
+/// What each pixel of a piece is, row by row: a class, whether it is painted, or how much of the colour there is.
+struct Levels {
+    levels: Vec<u8>,
+    columns: usize,
+    kind: u32,
+    background: u32,
+    outline: usize,
+}
+
+impl Levels {
+    fn new(piece: &Piece, data: &[u8]) -> Self {
+        let width = usize::try_from(piece.width).unwrap_or(0);
+        let taps = |axis, from: i32, to: i32| (0..to - from).map(move |i| Tap::new(piece, axis, i));
+        let across: Vec<_> = taps(0, piece.left, piece.right).collect();
+        let kind = piece.kind % INTO_ALPHA;
+        let mut levels = Vec::with_capacity(across.len() * taps(1, piece.top, piece.bottom).count());
+        for down in taps(1, piece.top, piece.bottom) {
+            if kind == COVER {
+                levels.extend(across.iter().map(|across| value(data, width, across, &down) as u8));
+            } else {
+                let row = &data[down.nearest * width..][..width];
+                levels.extend(across.iter().map(|across| row[across.nearest]));
+            }
+        }
+        let outline = usize::try_from(piece.outline).unwrap_or(0);
+        Self { levels, columns: across.len(), kind, background: piece.background, outline }
+    }
+
+    fn at(&self, x: usize, y: usize) -> u8 {
+        self.levels[y * self.columns + x]
+    }
+
+    /// How much of the ink a level is, in 255ths.
+    fn strength(&self, level: u8) -> u32 {
+        match self.kind {
+            COVER => level.into(),
+            _ if u32::from(level) == self.background => 0,
+            _ => 255,
+        }
+    }
+
+    /// Which part of the mask a pixel belongs to; an outline runs along its border.
+    fn part(&self, x: usize, y: usize) -> u32 {
+        let level = u32::from(self.at(x, y));
+        match self.kind {
+            COVER => (level >= 128).into(),
+            CLASSES => level,
+            _ => (level != self.background).into(),
+        }
+    }
+
+    /// Whether a pixel is at most as far from the border of its part of the mask as the outline is wide, across or down.
+    fn on_outline(&self, x: usize, y: usize) -> bool {
+        let (far, part) = (self.outline, self.part(x, y));
+        let (right, bottom) = (self.columns - 1, self.levels.len() / self.columns - 1);
+        self.part(x.saturating_sub(far), y) != part
+            || self.part((x + far).min(right), y) != part
+            || self.part(x, y.saturating_sub(far)) != part
+            || self.part(x, (y + far).min(bottom)) != part
+    }
+}
+
 fn paint(surface: &mut Surface<'_, '_>, piece: &Piece, data: &[u8], palette: &[u32; 256]) {
     let samples = surface.layout().samples;
-    let width = usize::try_from(piece.width).unwrap_or(0);
-    let taps = |axis, from: i32, to: i32| {
-        (from..to).map(move |i| (usize::try_from(i).unwrap_or(0), Tap::new(piece, axis, i - from)))
-    };
-    let columns: Vec<_> = taps(0, piece.left, piece.right).collect();
+    let levels = Levels::new(piece, data);
+    let pixels =
+        |from: i32, to: i32| (0..).zip(usize::try_from(from).unwrap_or(0)..usize::try_from(to).unwrap_or(0));
     let (kind, into_alpha) = (piece.kind % INTO_ALPHA, piece.kind >= INTO_ALPHA);
     let frame = &mut *surface.frame;
-    for (y, down) in taps(1, piece.top, piece.bottom) {
-        for (x, across) in &columns {
-            let x = *x;
-            let (ink, value) = if kind == COVER {
-                (piece.ink, value(data, width, across, &down))
-            } else {
-                let sample = data[down.nearest * width + across.nearest];
-                let ink = if kind == CLASSES { palette[usize::from(sample)] } else { piece.ink };
-                (ink, if u32::from(sample) == piece.background { 0 } else { 255 })
-            };
-            let a = (value * piece.opacity + 127) / 255;
+    for (row, y) in pixels(piece.top, piece.bottom) {
+        for (column, x) in pixels(piece.left, piece.right) {
+            let level = levels.at(column, row);
+            let ink = if kind == CLASSES { palette[usize::from(level)] } else { piece.ink };
+            let (mut value, mut opacity) = (levels.strength(level), piece.opacity);
+            if piece.outline > 0 && value >= 128 && levels.on_outline(column, row) {
+                (value, opacity) = (255, piece.outline_opacity);
+            }
+            let a = (value * opacity + 127) / 255;
             if a == 0 && !into_alpha {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Which pixels a primitive covers: those whose centre lies in it.
+//! Which pixels a primitive covers: of lines and discs parts of pixels, of boxes those whose centre lies in it.
 
 use super::canvas::{Canvas, Ink};
 use super::capsule::Capsule;
@@ -36,8 +36,8 @@ pub(super) fn disc(canvas: &mut impl Canvas, [x, y]: [f32; 2], radius: f32, ink:
 }
 
 /// Lines from point to point.
-pub(super) fn polyline(canvas: &mut impl Canvas, points: &[(f32, f32)], thickness: u32, ink: Ink) {
-    if thickness == 0 {
+pub(super) fn polyline(canvas: &mut impl Canvas, points: &[(f32, f32)], thickness: f32, ink: Ink) {
+    if !(thickness > 0.0 && thickness.is_finite()) {
         return;
     }
     // `windows` has none for a single point, which is a line to itself.

@@ -6,17 +6,18 @@ use std::slice;
 use super::canvas::{Canvas, Ink, Layout};
 use super::capsule::Capsule;
 use super::letters::{Glyph, HEIGHT, WIDTH};
-use super::text_picture::TextPicture;
+use super::text_picture::{TextInks, TextPicture};
 
 /// A kind of command: it covers all of its rectangle. Every chroma sample that it touches is drawn, too.
 pub(super) const FILL: u32 = 0;
-/// The pixels of a [`Capsule`], whose bytes the data are. Chroma as with [`FILL`].
+/// The pixels of a [`Capsule`], whose bytes the data are, each as far as it is covered. A chroma sample is covered as its pixel that
+/// is covered most.
 pub(super) const CAPSULE: u32 = 1;
 /// Magnified letters, of which the data has enough for the rectangle, four words of a [`Glyph`] each. Chroma samples whose
 /// top-left pixel is covered are drawn.
 pub(super) const LETTERS: u32 = 2;
-/// All of the rectangle, each pixel with an ink of its own: the data are the background's ink and the rows of a [`TextPicture`],
-/// whose first pixel is that of the rectangle. A chroma sample's ink is that of the mean of its four pixels.
+/// All of the rectangle, each pixel with an ink of its own: the data are the inks of the 16 values and the rows of a
+/// [`TextPicture`], whose first pixel is that of the rectangle. A chroma sample's ink is the mean of its four pixels'.
 pub(super) const PICTURE: u32 = 3;
 
 /// A command to draw: the kernel's `Command`. The rectangle is within the frame; its right and bottom are outside it.
@@ -117,13 +118,13 @@ impl Canvas for Recorder<'_> {
         }
     }
 
-    fn picture(&mut self, origin: [i64; 2], text: &TextPicture, [back, letters]: [Ink; 2]) {
+    fn picture(&mut self, origin: [i64; 2], text: &TextPicture, inks: &TextInks) {
         let [columns, rows] = text.extent().map(|v| i64::try_from(v).unwrap_or(0));
         let [left, top] = [0, 1].map(|i| origin[i] + i64::from(text.at()[i]));
         if let Some(area) = self.layout.clip(left..left + columns, top..top + rows) {
-            self.push(&area, letters, PICTURE, text.stride().into());
+            self.push(&area, inks[0], PICTURE, text.stride().into());
             let data = &mut self.recorded.data;
-            data.push(u32::from_le_bytes(back.0));
+            data.extend(inks.map(|ink| u32::from_le_bytes(ink.0)));
             // Rows below the frame are not needed, except for one that shares its chroma with the last.
             let shown = area[1].len().next_multiple_of(2) * text.stride() as usize;
             data.extend(&text.words()[..shown]);

@@ -113,7 +113,7 @@ impl Scene {
             let [w, h, x, y] = [90, 40, 7, 7].map(|most| random.below(most) as u32);
             let (columns, rows) = (random.below(120), random.below(40));
             let coverage: Vec<u8> = (0..columns * rows).map(|_| random.next() as u8).collect();
-            TextPicture::new([w, h], [x, y], columns, &coverage)
+            TextPicture::new([w, h], [x, y], columns, &coverage, random.below(4) as u32)
         };
         let pictures = (0..8).map(|_| picture(random)).collect();
         Self { texts, pictures, ways: (0..8).map(|_| way(random)).collect() }
@@ -139,7 +139,7 @@ impl Scene {
                 }
                 3 => Primitive::Polyline {
                     points: &self.ways[random.below(self.ways.len())],
-                    thickness,
+                    thickness: random.range(0.0, 7.0),
                     color,
                 },
                 _ => Primitive::Disc { x, y, radius: random.range(-1.0, reach / 4.0), color },
@@ -187,9 +187,9 @@ fn lines_and_discs_on_whole_and_half_pixels_and_far_away_are_the_same_too() {
         .flat_map(|a| ends.iter().chain(&far).map(move |b| vec![*a, *b]))
         .chain([far.to_vec()])
         .collect();
-    let lines = ways
-        .iter()
-        .flat_map(|points| [1, 2, 3, 8].map(|thickness| Primitive::Polyline { points, thickness, color }));
+    let lines = ways.iter().flat_map(|points| {
+        [0.3, 1.0, 2.0, 2.6, 8.0].map(|thickness| Primitive::Polyline { points, thickness, color })
+    });
     let radii = [0.25, 0.5, 1.0, 7.5, 1e-20, 1e9, f32::MAX];
     let discs = ends
         .iter()

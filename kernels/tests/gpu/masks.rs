@@ -1,6 +1,6 @@
 //! Masks painted by the operation `draw`: the same bytes as the CPU's, padding included.
 
-use cudainfer_kernels::draw::{CudaCanvas, DrawError, Mask, MaskData, MaskInk, Rgb};
+use cudainfer_kernels::draw::{CudaCanvas, DrawError, Mask, MaskData, MaskInk, MaskOutline, Rgb};
 use cudainfer_kernels::frame::PixelFormat;
 use cudainfer_kernels::geometry::Rect;
 
@@ -31,7 +31,8 @@ fn scene(random: &mut Random, size: (usize, usize), count: usize) -> Vec<Mask<Ve
             _ => MaskInk::Cover(color),
         };
         let data = (0..width * height).map(|_| random.below(most) as u8).collect();
-        Mask { data, width, height, rect, ink, opacity: random.next() as u8, into_alpha: false }
+        let outline = MaskOutline { width: random.below(4) as u32, opacity: random.next() as u8 };
+        Mask { data, width, height, rect, ink, opacity: random.next() as u8, outline, into_alpha: false }
     };
     (0..count).map(&mut mask).collect()
 }
@@ -96,6 +97,7 @@ fn nothing_to_paint_launches_nothing_and_a_mask_that_does_not_fit_is_refused() {
         rect,
         ink: MaskInk::Solid(Rgb::WHITE),
         opacity: 255,
+        outline: MaskOutline::default(),
         into_alpha: false,
     };
     canvas.paint_masks(&stream, &picture.format, &frame, &[outside]).unwrap();

@@ -13,7 +13,7 @@ pub(super) struct Arrow {
 
 /// The arrows of the objects that have a track; `frame` is the time from frame to frame in seconds. An arrow that is not longer
 /// than its line is thick is left out: it has no direction.
-pub(super) fn arrows(objects: &[Object], settings: &Settings, frame: f64, thickness: u32) -> Vec<Arrow> {
+pub(super) fn arrows(objects: &[Object], settings: &Settings, frame: f64, thickness: f32) -> Vec<Arrow> {
     let seconds = frame * f64::from(settings.arrow_frames);
     let tracked = objects.iter().filter(|_| settings.arrows);
     tracked
@@ -23,13 +23,12 @@ pub(super) fn arrows(objects: &[Object], settings: &Settings, frame: f64, thickn
             let from = (rect.x + rect.w / 2.0, rect.y + rect.h / 2.0);
             let [dx, dy] = track.velocity.map(|v| (v * seconds) as f32);
             let length = dx.hypot(dy);
-            let thick = thickness as f32;
-            if !length.is_finite() || length <= thick {
+            if !length.is_finite() || length <= thickness {
                 return None;
             }
             let along = (dx / length, dy / length);
             let to = (from.0 + dx, from.1 + dy);
-            let head = (5.0 * thick).min(length / 2.0);
+            let head = (5.0 * thickness).min(length / 2.0);
             let side = |aside: f32| {
                 let (back, aside) = (0.866 * head, aside * head);
                 (to.0 - back * along.0 - aside * along.1, to.1 - back * along.1 + aside * along.0)
@@ -43,7 +42,7 @@ pub(super) fn arrows(objects: &[Object], settings: &Settings, frame: f64, thickn
 }
 
 /// Their strokes.
-pub(super) fn strokes(arrows: &[Arrow], thickness: u32) -> impl Iterator<Item = Primitive<'_>> {
+pub(super) fn strokes(arrows: &[Arrow], thickness: f32) -> impl Iterator<Item = Primitive<'_>> {
     arrows.iter().flat_map(move |Arrow { strokes, color }| {
         strokes.iter().map(move |points| Primitive::Polyline { points, thickness, color: *color })
     })
@@ -66,7 +65,7 @@ mod tests {
     fn an_arrow_ends_where_the_object_will_be() {
         let settings = Settings { arrows: true, arrow_frames: 10, ..Settings::default() };
         // 100 pixels a second for 10 frames of 40 ms.
-        let made = arrows(&[moving([100.0, 0.0])], &settings, 0.04, 2);
+        let made = arrows(&[moving([100.0, 0.0])], &settings, 0.04, 2.0);
         assert_eq!((made.len(), made[0].color), (1, color_of(7)));
         let [shaft, head] = &made[0].strokes;
         assert_eq!(shaft[..], [(100.0, 50.0), (140.0, 50.0)]);
@@ -75,15 +74,15 @@ mod tests {
         for (point, y) in [(head[0], 55.0), (head[2], 45.0)] {
             assert!((point.0 - 131.34).abs() < 1e-3 && (point.1 - y).abs() < 1e-3, "{head:?}");
         }
-        assert_eq!(strokes(&made, 2).count(), 2);
+        assert_eq!(strokes(&made, 2.0).count(), 2);
     }
 
     #[test]
     fn objects_that_stand_that_have_no_track_or_no_number_have_none() {
         let settings = Settings { arrows: true, arrow_frames: 10, ..Settings::default() };
         let still = [moving([0.0, 0.0]), moving([4.0, 1.0]), moving([f64::NAN, 1.0]), Object::default()];
-        assert!(arrows(&still, &settings, 0.04, 2).is_empty());
+        assert!(arrows(&still, &settings, 0.04, 2.0).is_empty());
         let off = Settings { arrows: false, ..settings };
-        assert!(arrows(&[moving([100.0, 0.0])], &off, 0.04, 2).is_empty());
+        assert!(arrows(&[moving([100.0, 0.0])], &off, 0.04, 2.0).is_empty());
     }
 }

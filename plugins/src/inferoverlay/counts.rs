@@ -1,6 +1,7 @@
 //! How many there are of what maps count: a line of text for each map, in the frame's upper left corner.
 
-use cudainfer_kernels::draw::Primitive;
+use cudainfer_kernels::draw::{Primitive, label_rect};
+use cudainfer_kernels::geometry::Rect;
 
 use super::lettering::Caption;
 use super::picture::color_of_name;
@@ -22,15 +23,25 @@ pub(super) fn labels<'a>(
     written: &'a [Caption],
     line: f32,
 ) -> impl Iterator<Item = Primitive<'a>> {
-    let placed = counts.iter().zip(written).zip(1u8..);
-    placed.filter_map(move |(((counted, _), caption), row)| {
-        caption.label((0.0, f32::from(row) * line), color_of_name(counted))
-    })
+    let placed = counts.iter().zip(written).zip(places(line));
+    placed.filter_map(|(((counted, _), caption), at)| caption.label(at, color_of_name(counted)))
+}
+
+/// Where these lie on a frame of this size.
+pub(super) fn areas(written: &[Caption], line: f32, frame: [usize; 2]) -> impl Iterator<Item = Rect> {
+    written
+        .iter()
+        .zip(places(line))
+        .filter_map(move |(caption, at)| label_rect(at.into(), caption.size(), frame))
+}
+
+/// The lower left corners, `line` pixels apart.
+fn places(line: f32) -> impl Iterator<Item = (f32, f32)> {
+    (1u8..=u8::MAX).map(move |row| (0.0, f32::from(row) * line))
 }
 
 #[cfg(test)]
 mod tests {
-    use cudainfer_kernels::geometry::Rect;
     use cudainfer_kernels::preproc::Layout;
     use cudainfer_kernels::tensor::TensorType;
 

@@ -1,6 +1,6 @@
 //! A map of where objects were: the seconds that they spent at each place, which fade.
 
-use cudainfer_kernels::draw::{Mask, MaskInk, Rgb};
+use cudainfer_kernels::draw::{Mask, MaskInk, MaskOutline, Rgb};
 use cudainfer_kernels::geometry::Rect;
 
 /// Cells along the longer side of a frame.
@@ -136,6 +136,7 @@ pub(super) fn masks(layers: &[Layer], opacity: f32) -> impl Iterator<Item = Mask
         rect: *rect,
         ink: MaskInk::Cover(*color),
         opacity,
+        outline: MaskOutline::default(),
         into_alpha: false,
     })
 }

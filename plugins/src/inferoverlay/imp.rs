@@ -11,17 +11,19 @@ use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, Prepare
 use gst_base::subclass::prelude::*;
 
 use super::arrows::{self, arrows};
-use super::captions::captions;
+use super::captions;
 use super::choice::ObjectChoice;
 use super::counts;
 use super::gpu::Artist;
 use super::heat::{self, Heat};
-use super::lettering::{Lettering, line_height};
-use super::picture::{limbs, masks, primitives, rings, thickness};
+use super::lettering::Lettering;
+use super::picture::{limbs, masks, primitives, rings};
 use super::privacy::{Cover, Labels};
 use super::properties::PROPERTIES;
 use super::settings::Settings;
+use super::shown::shown;
 use super::stream_state::StreamState;
+use super::widths::Widths;
 use super::zones;
 use crate::device::Gpu;
 use crate::element::described;
@@ -128,33 +130,37 @@ impl InferOverlay {
             format!("the objects that blur names cannot be hidden, so the frame is not passed on: {why}")
         })?;
         see_heat(heat, state, buffer.pts(), &objects, &settings)?;
+        let objects = shown(&objects, &settings)?;
         trails.update(&objects, settings.trail_length);
+        let size = [state.format.width, state.format.height];
         let (limbs, rings) = (limbs(&objects, &settings), rings(&objects, &settings));
-        let thickness = thickness(&settings, state.format.height);
+        let widths = Widths::new(&settings, size[1]);
         let (found, _) = zone::zones(buffer).unwrap_or_default();
-        let figures = zones::figures(&found, &settings, thickness);
+        let figures = zones::figures(&found, &settings, widths.line());
         let sums = counts::counts(&map::maps(buffer), &settings);
-        let (captions, zone_counts, written_sums) = {
-            let size = [state.format.width, state.format.height];
+        let (placed, zone_counts, written_sums, line) = {
             let mut lettering = lock(&self.lettering);
+            let line = lettering.line_height(&settings, size[1]);
             let mut write = |text| lettering.write(text, &settings, size, warnings);
-            let captions: Vec<_> = captions(&objects, &settings).into_iter().map(&mut write).collect();
             let zone_counts: Vec<_> = zones::captions(&figures).cloned().map(&mut write).collect();
             let written_sums: Vec<_> = sums.iter().map(|(_, text)| write(text.clone())).collect();
-            (captions, zone_counts, written_sums)
+            let mut fixed = zones::areas(&figures, &zone_counts, size);
+            fixed.extend(counts::areas(&written_sums, line, size));
+            let placed = captions::place(&objects, &settings, size, &fixed, write);
+            (placed, zone_counts, written_sums, line)
         };
-        // Zones lie on the ground, below the objects; their counts are drawn above these.
-        let mut all: Vec<_> = zones::strokes(&figures, thickness).collect();
-        all.extend(primitives(&objects, &captions, &limbs, &rings, trails, &settings, thickness));
-        let arrows = arrows(&objects, &settings, state.frame, thickness);
-        all.extend(arrows::strokes(&arrows, thickness));
+        // Zones lie on the ground, below the objects; their counts are drawn above these, as all text is.
+        let mut all: Vec<_> = zones::strokes(&figures, widths.line()).collect();
+        all.extend(primitives(&objects, &limbs, &rings, trails, &settings, &widths));
+        let arrows = arrows(&objects, &settings, state.frame, widths.line());
+        all.extend(arrows::strokes(&arrows, widths.line()));
+        all.extend(captions::labels(&objects, &placed));
         all.extend(zones::labels(&figures, &zone_counts));
-        let line = line_height(&settings, state.format.height);
         all.extend(counts::labels(&sums, &written_sums, line));
         let primitives = all;
         let heat = heat.layers();
         let mut below: Vec<_> = heat::masks(&heat, settings.heatmap_opacity).collect();
-        below.extend(masks(&found_masks, &objects, &settings));
+        below.extend(masks(&found_masks, &objects, &settings, &widths));
         let masks = below;
         if primitives.is_empty() && masks.is_empty() {
             return state.artist.as_ref().map_or(Ok(()), |artist| artist.hand_over(buffer));
@@ -292,10 +298,14 @@ impl BaseTransformImpl for InferOverlay {
         let wrong =
             |why: String| gst::error_msg!(gst::LibraryError::Settings, ("{}: {why}", self.obj().name()));
         let settings = lock(&self.settings).clone();
-        [("blur", &settings.blur), ("heatmap-classes", &settings.heatmap_classes)]
-            .into_iter()
-            .try_for_each(|(property, text)| ObjectChoice::parse(property, text).map(drop))
-            .map_err(wrong)?;
+        [
+            ("blur", &settings.blur),
+            ("heatmap-classes", &settings.heatmap_classes),
+            ("classes", &settings.classes),
+        ]
+        .into_iter()
+        .try_for_each(|(property, text)| ObjectChoice::parse(property, text).map(drop))
+        .map_err(wrong)?;
         *lock(&self.lettering) = Lettering::open(&settings.font).map_err(wrong)?;
         Ok(())
     }

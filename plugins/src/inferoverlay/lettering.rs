@@ -6,9 +6,12 @@ use std::sync::Arc;
 
 use cudainfer_files as files;
 use cudainfer_kernels::draw::fonts::{FontChoice, Fonts};
-use cudainfer_kernels::draw::{Primitive, Rgb, TextPicture, built_in_letters_show, default_scale};
+use cudainfer_kernels::draw::{
+    Primitive, Rgb, TextPicture, built_in_letters_show, default_scale, label_size,
+};
 
 use super::settings::Settings;
+use crate::log::INFEROVERLAY as CAT;
 
 /// Bytes that a font's file may have. Large collections have some 100 MB.
 const LARGEST_FILE: u64 = 512 << 20;
@@ -16,6 +19,8 @@ const LARGEST_FILE: u64 = 512 << 20;
 const NAMED: usize = 8;
 /// Pixels of a built-in letter's height.
 const BUILT_IN: u32 = 13;
+/// The value of `font` with which text is in the built-in letters, as far as they have it.
+const BUILT_IN_FONT: &str = "built-in";
 
 /// A text as it is written.
 #[derive(Clone, Debug)]
@@ -30,6 +35,15 @@ impl Caption {
     /// In the built-in letters, magnified.
     pub fn built_in(text: String, scale: u32) -> Self {
         Self { text, scale, picture: None }
+    }
+
+    /// Width and height of its label in pixels; 0 if there is nothing to write.
+    pub fn size(&self) -> [u32; 2] {
+        match &self.picture {
+            _ if self.text.is_empty() => [0, 0],
+            Some(picture) => picture.size(),
+            None => label_size(&self.text, self.scale),
+        }
     }
 
     /// The label at (x, y); none if there is nothing to write.
@@ -48,21 +62,7 @@ pub(super) fn text_scale(settings: &Settings, height: usize) -> u32 {
     if settings.text_scale > 0 { settings.text_scale } else { default_scale(height) }
 }
 
-/// Size of a font's letters on a frame `height` pixels high. A chosen font has any size; a font that stands in for built-in
-/// letters has theirs.
-fn font_size(settings: &Settings, height: usize) -> u32 {
-    if settings.font.is_empty() || settings.text_scale > 0 {
-        return BUILT_IN.saturating_mul(text_scale(settings, height));
-    }
-    u32::try_from(height / 40).unwrap_or(u32::MAX).max(BUILT_IN)
-}
-
-/// Pixels from a line of text to the next, with the label's border.
-pub(super) fn line_height(settings: &Settings, height: usize) -> f32 {
-    font_size(settings, height) as f32 * 1.5
-}
-
-/// The writer of one element's labels.
+/// The writer of one element's labels. By default it has the built-in letters.
 #[derive(Debug, Default)]
 pub(super) struct Lettering {
     /// Everything is in a font; else only what the built-in letters lack.
@@ -73,13 +73,23 @@ pub(super) struct Lettering {
 }
 
 impl Lettering {
-    /// With the font that the property names, or the system's where it is empty; these are looked up when they are needed.
+    /// With the font that the property names, or the system's sans-serif one where it is empty: if there is none, with the
+    /// built-in letters.
     ///
     /// # Errors
     /// There is no such font.
     pub fn open(font: &str) -> Result<Self, String> {
-        if font.is_empty() {
+        if font == BUILT_IN_FONT {
             return Ok(Self::default());
+        }
+        if font.is_empty() {
+            return Ok(match Fonts::open(FontChoice::System) {
+                Ok(fonts) => Self { always: true, fonts: Some(fonts), failed: false },
+                Err(why) => {
+                    gst::info!(CAT, "labels are in the built-in letters: {why}");
+                    Self::default()
+                }
+            });
         }
         let wrong = |why: String| format!("font='{font}': {why}");
         let path = Path::new(font);
@@ -95,6 +105,20 @@ impl Lettering {
         };
         let fonts = Fonts::open(choice).map_err(|why| wrong(why.to_string()))?;
         Ok(Self { always: true, fonts: Some(fonts), failed: false })
+    }
+
+    /// Size of a font's letters on a frame `height` pixels high. A font for all text has any size; one that stands in for built-in
+    /// letters has theirs.
+    fn size(&self, settings: &Settings, height: usize) -> u32 {
+        if !self.always || settings.text_scale > 0 {
+            return BUILT_IN.saturating_mul(text_scale(settings, height));
+        }
+        u32::try_from(height / 40).unwrap_or(u32::MAX).max(BUILT_IN)
+    }
+
+    /// Pixels from a line of text to the next, with the label's border.
+    pub fn line_height(&self, settings: &Settings, height: usize) -> f32 {
+        self.size(settings, height) as f32 * 1.5
     }
 
     /// Looks up the system's fonts if `labels`, which may be drawn, need them, so that no frame waits for it.
@@ -113,7 +137,7 @@ impl Lettering {
         [width, height]: [usize; 2],
         warnings: &mut Vec<String>,
     ) -> Caption {
-        let scale = text_scale(settings, height);
+        let (scale, size) = (text_scale(settings, height), self.size(settings, height));
         if text.is_empty() || !self.always && built_in_letters_show(&text) || self.failed {
             return Caption::built_in(text, scale);
         }
@@ -129,7 +153,7 @@ impl Lettering {
             },
         };
         let widest = u32::try_from(width).unwrap_or(u32::MAX);
-        let typeset = fonts.typeset(&text, font_size(settings, height), widest);
+        let typeset = fonts.typeset(&text, size, widest);
         if !typeset.absent.is_empty() {
             warnings.push(boxes(&typeset.absent));
         }
@@ -161,22 +185,30 @@ fn boxes(absent: &[char]) -> String {
 mod tests {
     use super::*;
 
-    fn sizes(font: &str, text_scale: u32) -> [u32; 5] {
-        let settings = Settings { font: font.into(), text_scale, ..Settings::default() };
-        [240, 720, 1080, 2160, usize::MAX].map(|height| font_size(&settings, height))
+    fn sizes(always: bool, text_scale: u32) -> [u32; 5] {
+        let settings = Settings { text_scale, ..Settings::default() };
+        let lettering = Lettering { always, ..Lettering::default() };
+        [240, 720, 1080, 2160, usize::MAX].map(|height| lettering.size(&settings, height))
     }
 
     #[test]
-    fn text_grows_with_the_frame_and_a_chosen_font_in_steps_of_one() {
-        assert_eq!(sizes("", 0)[..4], [13, 13, 26, 52]);
-        assert_eq!(sizes("DejaVu Sans", 0), [13, 18, 27, 54, u32::MAX]);
-        assert_eq!(sizes("DejaVu Sans", 3), [39; 5]);
-        assert_eq!(sizes("", 3), [39; 5]);
+    fn text_grows_with_the_frame_and_a_font_in_steps_of_one() {
+        assert_eq!(sizes(false, 0)[..4], [13, 13, 26, 52]);
+        assert_eq!(sizes(true, 0), [13, 18, 27, 54, u32::MAX]);
+        assert_eq!(sizes(true, 3), [39; 5]);
+        assert_eq!(sizes(false, 3), [39; 5]);
+    }
+
+    #[test]
+    fn a_label_is_as_large_as_its_background() {
+        assert_eq!(Caption::built_in("ab".into(), 2).size(), [32, 30]);
+        assert_eq!(Caption::built_in(String::new(), 2).size(), [0, 0]);
     }
 
     #[test]
     fn only_what_the_built_in_letters_lack_needs_a_font() {
-        let (mut lettering, settings, mut warnings) = (Lettering::default(), Settings::default(), Vec::new());
+        let (mut lettering, settings, mut warnings) =
+            (Lettering::open("built-in").unwrap(), Settings::default(), Vec::new());
         for text in ["", "person 87%", "Straße", "a\nb"] {
             let caption = lettering.write(text.into(), &settings, [640, 480], &mut warnings);
             assert!(caption.picture.is_none() && lettering.fonts.is_none(), "{text:?}");

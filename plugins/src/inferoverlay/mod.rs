@@ -19,11 +19,14 @@ mod heat;
 mod imp;
 mod lettering;
 mod picture;
+mod placement;
 mod privacy;
 mod properties;
 mod settings;
+mod shown;
 mod stream_state;
 mod trails;
+mod widths;
 mod zones;
 
 pub(crate) use gpu::Artist;

@@ -3,17 +3,17 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use cudainfer_kernels::associate::Oriented;
-use cudainfer_kernels::draw::{self, MaskInk, Primitive, Rgb, color_of};
+use cudainfer_kernels::draw::{self, MaskInk, MaskOutline, Primitive, Rgb, color_of};
 
-use super::captions::caption_at;
-use super::lettering::Caption;
+use super::captions::box_of;
 use super::settings::Settings;
 use super::trails::Trails;
+use super::widths::Widths;
 use crate::meta::mask::{Mask, MaskKind};
 use crate::meta::object::{KeypointsParam, Object};
 
 /// The colour of an object: its track's, else its class's, else its place's.
-fn color(object: &Object) -> Rgb {
+pub(super) fn color(object: &Object) -> Rgb {
     if let Some(track) = &object.tracking {
         return color_of(track.id);
     }
@@ -61,14 +61,16 @@ pub(super) fn rings(objects: &[Object], settings: &Settings) -> Vec<Option<Ring>
     objects.iter().map(ring).collect()
 }
 
-/// How a frame's masks are painted, in their order: classes and probabilities in colours of their own, those of objects in the
-/// objects'.
+/// How a frame's masks are painted, in their order, each with an outline: classes and probabilities in colours of their own, those
+/// of objects in the objects'.
 pub(super) fn masks<'a>(
     masks: &'a [Mask],
     objects: &[Object],
     settings: &Settings,
+    widths: &Widths,
 ) -> Vec<draw::Mask<&'a gst::Buffer>> {
     let opacity = (settings.mask_opacity * 255.0).round() as u8;
+    let outline = MaskOutline { width: widths.mask(), opacity: u8::MAX };
     let painted = masks.iter().filter(|_| settings.masks && opacity > 0).filter_map(|mask| {
         let ink = match &mask.kind {
             MaskKind::Classes { background, .. } => MaskInk::Classes { background: *background },
@@ -76,78 +78,61 @@ pub(super) fn masks<'a>(
             MaskKind::Alpha { .. } => MaskInk::Cover(color_of(1)),
             MaskKind::Instance { object } => {
                 let object = objects.iter().find(|o| o.id == *object)?;
-                if settings.tracked_only && object.tracking.is_none() {
-                    return None;
-                }
                 MaskInk::Solid(color(object))
             }
         };
         let Mask { width, height, rect, ref data, .. } = *mask;
-        Some(draw::Mask { data, width, height, rect, ink, opacity, into_alpha: false })
+        Some(draw::Mask { data, width, height, rect, ink, opacity, outline, into_alpha: false })
     });
     painted.collect()
 }
 
-/// The thickness of lines on a frame `height` pixels high.
-pub(super) fn thickness(settings: &Settings, height: usize) -> u32 {
-    if settings.thickness > 0 {
-        settings.thickness
-    } else {
-        u32::try_from(height / 360).unwrap_or(1).clamp(1, 8)
-    }
-}
-
-/// The primitives of a frame with lines of this thickness, in the order in which they are drawn.
+/// The lines and points of a frame's objects, in the order in which they are drawn.
 pub(super) fn primitives<'a>(
     objects: &[Object],
-    captions: &'a [Caption],
     limbs: &'a [Vec<Limb>],
     rings: &'a [Option<Ring>],
     trails: &'a Trails,
     settings: &Settings,
-    thickness: u32,
+    widths: &Widths,
 ) -> Vec<Primitive<'a>> {
     let mut primitives = Vec::new();
     for (id, trail) in trails.in_order() {
-        primitives.push(Primitive::Polyline { points: &trail.points, thickness, color: color_of(id) });
+        let (points, thickness) = (&trail.points, widths.line());
+        primitives.push(Primitive::Polyline { points, thickness, color: color_of(id) });
     }
     // Where several objects have points, and no tracks, colours show which point belongs to which object.
     let several = objects.iter().filter(|object| object.keypoints.is_some()).count() > 1;
-    let all = objects.iter().zip(captions).zip(limbs).zip(rings);
-    for (place, (((object, caption), limbs), ring)) in (0..).zip(all) {
-        if settings.tracked_only && object.tracking.is_none() {
-            continue;
-        }
+    for (place, ((object, limbs), ring)) in (0..).zip(objects.iter().zip(limbs).zip(rings)) {
         let color = color(object);
-        if let Some(points) = ring {
-            primitives.push(Primitive::Polyline { points, thickness, color });
-        } else if let Some(detection) = object.detection.as_ref().filter(|_| settings.boxes) {
-            primitives.push(Primitive::Rect { rect: detection.rect, thickness, color });
+        let rect = object.detection.as_ref().filter(|_| settings.boxes).map(|detection| detection.rect);
+        match (rect, ring) {
+            (Some(rect), Some(points)) => {
+                primitives.push(Primitive::Polyline { points, thickness: widths.outline(&rect), color });
+            }
+            (Some(rect), None) => {
+                primitives.push(Primitive::Rect { rect, thickness: widths.border(&rect), color });
+            }
+            _ => {}
         }
+        // On a small person, lines and points of the usual width would hide the pose.
+        let size = box_of(object).map_or(0.0, |outline| outline.w.max(outline.h));
+        let thickness = widths.limb(size);
+        let own = match &object.tracking {
+            Some(_) => Some(color),
+            None => several.then(|| color_of(place)),
+        };
         for limb in limbs {
-            let color = match &object.tracking {
-                Some(_) => color,
-                None if several => color_of(place),
-                None => color_of_name(&limb.to),
-            };
-            primitives.push(Primitive::Polyline {
-                points: &limb.ends,
-                thickness: (thickness / 2).max(1),
-                color,
-            });
+            let color = own.unwrap_or_else(|| color_of_name(&limb.to));
+            primitives.push(Primitive::Polyline { points: &limb.ends, thickness, color });
         }
         if let Some(points) = object.keypoints.as_ref().filter(|_| settings.points) {
-            let radius = 1.5 * thickness as f32 + 1.5;
             for ((name, x), y) in points.names.iter().zip(&points.x).zip(&points.y) {
-                primitives.push(Primitive::Disc {
-                    x: *x as f32,
-                    y: *y as f32,
-                    radius,
-                    color: color_of_name(name),
-                });
+                let (x, y) = (*x as f32, *y as f32);
+                let color = own.unwrap_or_else(|| color_of_name(name));
+                primitives.push(Primitive::Disc { x, y, radius: thickness, color });
             }
         }
-        primitives.extend(caption_at(object).and_then(|at| caption.label(at, color)));
     }
     primitives
 }
@@ -157,7 +142,9 @@ mod tests {
     use cudainfer_kernels::geometry::Rect;
 
     use super::*;
-    use crate::inferoverlay::captions::captions;
+    use crate::inferoverlay::captions::{labels, place};
+    use crate::inferoverlay::lettering::Caption;
+    use crate::inferoverlay::shown::shown;
     use crate::meta::object::{ClassificationParam, DetectionParam, TrackingParam, ValuesParam};
 
     fn fly(tracked: bool) -> Object {
@@ -185,18 +172,20 @@ mod tests {
 
     /// The colours of the lines that are drawn between head and thorax, and the captions with their places.
     fn drawn(objects: &[Object], settings: &Settings) -> (Vec<Rgb>, Vec<(f32, f32, String)>) {
-        let captions: Vec<_> =
-            captions(objects, settings).into_iter().map(|text| Caption::built_in(text, 1)).collect();
+        let objects = &shown(objects, settings).unwrap()[..];
+        let placed = place(objects, settings, [640, 480], &[], |text| Caption::built_in(text, 1));
         let (limbs, rings) = (limbs(objects, settings), rings(objects, settings));
-        let trails = Trails::default();
+        let (trails, widths) = (Trails::default(), Widths::new(settings, 1080));
         let (mut lines, mut written) = (Vec::new(), Vec::new());
-        for primitive in primitives(objects, &captions, &limbs, &rings, &trails, settings, 3) {
+        let primitives = primitives(objects, &limbs, &rings, &trails, settings, &widths);
+        for primitive in primitives.into_iter().chain(labels(objects, &placed)) {
             match primitive {
                 Primitive::Polyline { points, thickness, color } => {
                     assert_eq!(points, [(10.0, 30.0), (20.0, 20.0)]);
-                    assert_eq!(thickness, 1, "boxes have 3");
+                    assert_eq!(thickness, 1.0, "boxes have 3");
                     lines.push(color);
                 }
+                Primitive::Disc { radius, .. } => assert_eq!(radius, 1.0, "on a body of 10 pixels"),
                 Primitive::Label { x, y, text, .. } => written.push((x, y, text.to_owned())),
                 _ => {}
             }
@@ -208,7 +197,7 @@ mod tests {
     fn a_skeleton_is_drawn_where_both_ends_are_there_in_the_tracks_colour_or_its_own() {
         let settings = Settings::default();
         let none = Vec::<(f32, f32, String)>::new();
-        assert_eq!(drawn(&[fly(true)], &settings), (vec![color_of(7)], vec![(20.0, 20.0, "#7".into())]));
+        assert_eq!(drawn(&[fly(true)], &settings), (vec![color_of(7)], vec![(10.0, 20.0, "#7".into())]));
         assert_eq!(drawn(&[fly(false)], &settings), (vec![color_of_name("thorax")], none.clone()));
         assert_eq!(
             drawn(&[fly(false), fly(false)], &settings),
@@ -226,13 +215,13 @@ mod tests {
         let detection = Some(DetectionParam { rect, confidence: 0.5, label_id: 0 });
         let angle = std::f32::consts::FRAC_PI_2;
         let objects = [Object { detection, angle, ..Object::default() }];
-        let settings = Settings::default();
+        let settings = Settings { thickness: 3, ..Settings::default() };
         let rings = rings(&objects, &settings);
-        let captions = [Caption::built_in(String::new(), 1)];
         let (limbs, trails) = ([vec![]], Trails::default());
-        let drawn = primitives(&objects, &captions, &limbs, &rings, &trails, &settings, 3);
-        let [Primitive::Polyline { points, thickness: 3, color }] = drawn[..] else { panic!("{drawn:?}") };
-        assert_eq!(color, color_of(0));
+        let widths = Widths::new(&settings, 480);
+        let drawn = primitives(&objects, &limbs, &rings, &trails, &settings, &widths);
+        let [Primitive::Polyline { points, thickness, color }] = drawn[..] else { panic!("{drawn:?}") };
+        assert_eq!((thickness, color), (3.0, color_of(0)));
         // A quarter turn about 30, 40: the first corner, top left, comes to the top right.
         let wanted = [(40.0, 20.0), (40.0, 60.0), (20.0, 60.0), (20.0, 20.0), (40.0, 20.0)];
         for (point, wanted) in points.iter().zip(wanted) {
@@ -270,9 +259,9 @@ mod tests {
         };
         let valued = Object { values: vec![values], ..car.clone() };
         let written = |settings: &Settings| drawn(std::slice::from_ref(&car), settings).1;
-        assert_eq!(written(&Settings::default()), [(3.0, 4.0, "car 50% taxi red".into())]);
+        assert_eq!(written(&Settings::default()), [(3.0, 24.0, "car 50% taxi red".into())]);
         let (_, captions) = drawn(&[valued], &Settings::default());
-        assert_eq!(captions, [(3.0, 4.0, "car 50% taxi red doors 4.2 rust 0.062".into())]);
-        assert_eq!(written(&Settings { labels: false, ..Settings::default() }), [(3.0, 4.0, "50%".into())]);
+        assert_eq!(captions, [(3.0, 24.0, "car 50% taxi red doors 4.2 rust 0.062".into())]);
+        assert_eq!(written(&Settings { labels: false, ..Settings::default() }), [(3.0, 24.0, "50%".into())]);
     }
 }

@@ -69,6 +69,20 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
                 "Mask opacity",
                 "Opacity of masks: 0 is transparent, 1 hides the frame",
             ),
+            property!(
+                Settings,
+                classes,
+                (),
+                "Classes",
+                "Labels of the objects that are drawn, as in person,car. If not set: all objects",
+            ),
+            property!(
+                Settings,
+                min_confidence,
+                0.0..=1.0,
+                "Minimum confidence",
+                "Draw only objects and keypoints with at least this confidence",
+            ),
             property!(Settings, tracked_only, (), "Tracked only", "Draw only objects that have a track"),
             property!(
                 Settings,
@@ -112,7 +126,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
                 thickness,
                 0..=100,
                 "Thickness",
-                "Line thickness in pixels; 0 chooses it by the frame's height",
+                "Line thickness in pixels; 0 chooses it by the frame's height and the object's size",
             ),
             property!(
                 Settings,
@@ -129,8 +143,8 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             font,
             (),
             "Font",
-            "Font of all text: a family's name, as in DejaVu Sans, or a .ttf, .otf or .ttc file. If not set: the built-in \
-             letters, and the system's fonts for text that these lack",
+            "Font of all text: a family's name, as in DejaVu Sans, a .ttf, .otf or .ttc file, or built-in: the built-in letters, \
+             and the system's fonts for text that these lack. If not set: the system's sans-serif font, or built-in if there is none",
         )]),
     )
     .with([stats::param_spec("; blurred (boxes of objects made unrecognisable), blur-held (those of them whose object was missing in the frame)")])

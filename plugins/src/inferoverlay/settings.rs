@@ -27,6 +27,10 @@ pub(super) struct Settings {
     pub zones: bool,
     /// How much of the frame a mask hides, 0..1.
     pub mask_opacity: f32,
+    /// Labels of the objects that are drawn, separated by commas; empty for all.
+    pub classes: String,
+    /// The least confidence of objects and points that are drawn.
+    pub min_confidence: f32,
     /// Draw only objects that belong to a track.
     pub tracked_only: bool,
     /// Frames that a trail shows; 0 draws none.
@@ -43,9 +47,9 @@ pub(super) struct Settings {
     pub heatmap_classes: String,
     /// How much of the frame the map hides where it is strongest, 0..1.
     pub heatmap_opacity: f32,
-    /// Pixels; 0 chooses by the frame's height.
+    /// Pixels; 0 chooses by the frame's height and the object's size.
     pub thickness: u32,
-    /// Family or file; empty for the built-in letters and, for characters that they lack, the system's fonts.
+    /// Family or file; empty for the system's sans-serif font, or the built-in letters if there is none.
     pub font: String,
     /// Multiple of 13 pixels; 0 chooses by the frame's height.
     pub text_scale: u32,
@@ -69,6 +73,8 @@ impl Default for Settings {
             masks: true,
             zones: true,
             mask_opacity: 0.5,
+            classes: String::new(),
+            min_confidence: 0.0,
             tracked_only: false,
             trail_length: 30,
             arrows: false,

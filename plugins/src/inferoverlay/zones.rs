@@ -1,6 +1,7 @@
 //! How zones are drawn: their outlines and lines, an arrow to the side that is `in`, and their counts.
 
-use cudainfer_kernels::draw::{Primitive, Rgb};
+use cudainfer_kernels::draw::{Primitive, Rgb, label_rect};
+use cudainfer_kernels::geometry::Rect;
 use cudainfer_kernels::zones::ZoneKind;
 
 use super::lettering::Caption;
@@ -18,12 +19,12 @@ pub(super) struct Figure {
 }
 
 /// The zones as they are drawn with lines of this thickness; none if they are switched off.
-pub(super) fn figures(zones: &[Zone], settings: &Settings, thickness: u32) -> Vec<Figure> {
+pub(super) fn figures(zones: &[Zone], settings: &Settings, thickness: f32) -> Vec<Figure> {
     let drawn = zones.iter().filter(|_| settings.zones);
     drawn.filter_map(|zone| figure(zone, settings, thickness)).collect()
 }
 
-fn figure(zone: &Zone, settings: &Settings, thickness: u32) -> Option<Figure> {
+fn figure(zone: &Zone, settings: &Settings, thickness: f32) -> Option<Figure> {
     let points: Vec<_> = zone.points.iter().map(|[x, y]| (*x as f32, *y as f32)).collect();
     let at = points.iter().copied().min_by(|a, b| a.1.total_cmp(&b.1))?;
     let counts = &zone.counts;
@@ -50,12 +51,12 @@ fn figure(zone: &Zone, settings: &Settings, thickness: u32) -> Option<Figure> {
 }
 
 /// From the middle of a line to its right side, as seen in its direction.
-fn arrow(a: (f32, f32), b: (f32, f32), thickness: u32) -> Vec<Vec<(f32, f32)>> {
+fn arrow(a: (f32, f32), b: (f32, f32), thickness: f32) -> Vec<Vec<(f32, f32)>> {
     let (along, length) = ((b.0 - a.0, b.1 - a.1), (b.0 - a.0).hypot(b.1 - a.1));
     let along = (along.0 / length, along.1 / length);
     let right = (-along.1, along.0);
     let middle = ((a.0 + b.0) / 2.0, (a.1 + b.1) / 2.0);
-    let size = 20.0 * thickness as f32;
+    let size = 20.0 * thickness;
     let at = |forth: f32, aside: f32| {
         let (forth, aside) = (forth * size, aside * size);
         (middle.0 + forth * right.0 + aside * along.0, middle.1 + forth * right.1 + aside * along.1)
@@ -64,7 +65,7 @@ fn arrow(a: (f32, f32), b: (f32, f32), thickness: u32) -> Vec<Vec<(f32, f32)>> {
 }
 
 /// Their strokes.
-pub(super) fn strokes(figures: &[Figure], thickness: u32) -> impl Iterator<Item = Primitive<'_>> {
+pub(super) fn strokes(figures: &[Figure], thickness: f32) -> impl Iterator<Item = Primitive<'_>> {
     figures.iter().flat_map(move |Figure { strokes, color, .. }| {
         strokes.iter().map(move |points| Primitive::Polyline { points, thickness, color: *color })
     })
@@ -73,6 +74,12 @@ pub(super) fn strokes(figures: &[Figure], thickness: u32) -> impl Iterator<Item 
 /// The text on each.
 pub(super) fn captions(figures: &[Figure]) -> impl Iterator<Item = &String> {
     figures.iter().map(|figure| &figure.caption)
+}
+
+/// Where these captions lie on a frame of this size.
+pub(super) fn areas(figures: &[Figure], written: &[Caption], frame: [usize; 2]) -> Vec<Rect> {
+    let lying = figures.iter().zip(written);
+    lying.filter_map(|(figure, caption)| label_rect(figure.at.into(), caption.size(), frame)).collect()
 }
 
 /// Their captions as they are `written`.
@@ -99,13 +106,13 @@ mod tests {
         .map(|zone| Zone { counts, ..zone });
         let [door, yard] = zones;
         let zones = [door, Zone { holes: vec![vec![[7.0, 7.0], [8.0, 7.0], [8.0, 8.0]]], ..yard }];
-        let figures = figures(&zones, settings, 1);
+        let figures = figures(&zones, settings, 1.0);
         let written: Vec<_> =
             super::captions(&figures).map(|text| Caption::built_in(text.clone(), 1)).collect();
         let (mut strokes, mut captions) = (Vec::new(), Vec::new());
-        for primitive in super::strokes(&figures, 1).chain(super::labels(&figures, &written)) {
+        for primitive in super::strokes(&figures, 1.0).chain(super::labels(&figures, &written)) {
             match primitive {
-                Primitive::Polyline { points, thickness: 1, .. } => strokes.push(points.to_vec()),
+                Primitive::Polyline { points, thickness: 1.0, .. } => strokes.push(points.to_vec()),
                 Primitive::Label { x, y, text, .. } => captions.push((x, y, text.to_owned())),
                 _ => panic!("{primitive:?}"),
             }

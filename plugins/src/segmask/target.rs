@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cudainfer_kernels::device::CudaStream;
-use cudainfer_kernels::draw::{self, MaskInk, Rgb, paint_masks};
+use cudainfer_kernels::draw::{self, MaskInk, MaskOutline, Rgb, paint_masks};
 use cudainfer_kernels::frame::FrameFormat;
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_kernels::matte::{Corners, CudaCorners, Foreground, Strip};
@@ -239,8 +239,16 @@ impl MaskTarget {
                     MaskKind::Classes { background, .. } => MaskInk::Classes { background: *background },
                     _ => MaskInk::Cover(Rgb::WHITE),
                 };
-                let mask =
-                    draw::Mask { data: &data, width, height, rect, ink, opacity: 255, into_alpha: true };
+                let mask = draw::Mask {
+                    data: &data,
+                    width,
+                    height,
+                    rect,
+                    ink,
+                    opacity: 255,
+                    outline: MaskOutline::default(),
+                    into_alpha: true,
+                };
                 canvas.paint(buffer, &[mask])
             }
             Self::DeoVr(canvas, corners) => {
@@ -264,7 +272,16 @@ impl MaskTarget {
                 let height = corners.corners.rows();
                 let of = |data, rect, color| {
                     let ink = MaskInk::Cover(color);
-                    draw::Mask { data, width, height, rect, ink, opacity: 255, into_alpha: false }
+                    draw::Mask {
+                        data,
+                        width,
+                        height,
+                        rect,
+                        ink,
+                        opacity: 255,
+                        outline: MaskOutline::default(),
+                        into_alpha: false,
+                    }
                 };
                 // What was in the circles goes first.
                 let black = corners.strips.iter().map(|(rect, circles)| of(circles, *rect, Rgb::BLACK));

@@ -115,10 +115,10 @@ fn they_are_drawn_rotated() {
         let (along, across) = ((dx * cos + dy * sin).abs(), (dy * cos - dx * sin).abs());
         // Half the line's width, and what a pixel's centre may be off.
         let outside = (along - 48.0).max(across - 16.0);
-        assert!(outside.abs() < 1.6, "{along} {across} is not on the outline");
+        assert!(outside.abs() < 1.75, "{along} {across} is not on the outline");
     }
-    // The circumference, two pixels wide.
-    assert!((400..640).contains(&drawn.len()), "{}", drawn.len());
+    // The circumference, two pixels wide, with a soft edge on each side.
+    assert!((500..900).contains(&drawn.len()), "{}", drawn.len());
 }
 
 #[test]

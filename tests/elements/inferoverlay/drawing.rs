@@ -61,7 +61,7 @@ fn a_box_is_drawn_around_its_object_and_nowhere_else() {
 #[test]
 fn a_label_is_written_at_the_box_and_nothing_far_from_it_changes() {
     let boxed = changed("RGB", 3, "labels=false confidences=false ids=false trail-length=0");
-    let labelled = changed("RGB", 3, "trail-length=0");
+    let labelled = changed("RGB", 3, "trail-length=0 font=built-in");
     assert!(labelled.len() > boxed.len() + 100, "no label: {} and {} pixels", boxed.len(), labelled.len());
     let [left, top, _, bottom] = BOX;
     // "#1 red 100%" is about 100 pixels wide and 20 high at this height.
@@ -171,4 +171,20 @@ fn trails_of_streams_downstream_of_a_funnel_go_on_at_each_turn_and_do_not_mix() 
             );
         }
     }
+}
+
+#[test]
+fn what_is_not_worth_seeing_is_not_drawn_and_still_hidden() {
+    let changes = |settings: &str| changed("RGB", 3, &format!("font=built-in {settings}")).len();
+    let all = changes("");
+    assert!(all > 0);
+    // The detector is sure of its box.
+    assert_eq!(
+        [changes("min-confidence=0.9"), changes("classes=red,blue"), changes("classes=blue")],
+        [all, all, 0]
+    );
+    let (plain, drawn) = planes("RGB", "min-confidence=1 classes=blue");
+    assert!(drawn == plain);
+    let (plain, hidden) = planes("RGB", "min-confidence=1 classes=blue blur=red blur-mode=fill");
+    assert!(hidden != plain, "blur hides what is not drawn");
 }

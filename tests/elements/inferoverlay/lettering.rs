@@ -40,8 +40,8 @@ fn shades(luma: &[u8]) -> usize {
 }
 
 #[test]
-fn built_in_letters_stay_and_only_what_they_lack_is_in_a_font() {
-    let (frames, report) = drawn("", &["person", "行人", "व्यक्ति", "شخص", "??", "Straße"]);
+fn built_in_letters_can_be_asked_for_and_only_what_they_lack_is_in_a_font() {
+    let (frames, report) = drawn("font=built-in", &["person", "行人", "व्यक्ति", "شخص", "??", "Straße"]);
     assert_eq!(report.warnings, Vec::<String>::new());
     // The background and the letters; a font's letters have edges.
     assert_eq!([0, 4, 5].map(|i| shades(&frames[i])), [2, 2, 2]);
@@ -55,6 +55,18 @@ fn built_in_letters_stay_and_only_what_they_lack_is_in_a_font() {
         assert_eq!(rows.last(), Some(&99), "frame {i}");
         assert!((15..=22).contains(&rows.len()), "frame {i}: {}", rows.len());
     }
+}
+
+#[test]
+fn text_is_in_a_font_of_the_system_unless_something_else_is_asked_for() {
+    let text = ["person", "Straße", "人"];
+    let (frames, report) = drawn("", &text);
+    assert_eq!(report.warnings, Vec::<String>::new());
+    assert!(frames.iter().all(|frame| shades(frame) > 4), "the edges of its letters are soft");
+    // What fontconfig calls "sans" is one of the system's fonts, too; another one has other letters.
+    let (sans, _) = drawn("font=sans", &text);
+    let (mono, _) = drawn("font=monospace", &text);
+    assert!(frames == sans && frames[0] != mono[0]);
 }
 
 #[test]
@@ -86,7 +98,7 @@ fn texts_that_are_odd_are_drawn_or_not_and_stop_nothing() {
     let long = "شخص ".repeat(3000);
     let tower = format!("o{}", "\u{301}".repeat(500));
     let odd = ["", " ", "\n", "人\n人", "\u{202e}人", "\u{200d}\u{fe0f}", "😀", &long, &tower, "\u{feff}ก็็็็็"];
-    for settings in ["", DEJAVU, "text-scale=16"] {
+    for settings in ["", DEJAVU, "text-scale=16", "font=built-in"] {
         let (frames, _) = drawn(settings, &odd);
         assert_eq!(frames.len(), odd.len());
         assert!(shades(&frames[0]) == 0, "nothing to write");

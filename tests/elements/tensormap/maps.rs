@@ -378,7 +378,7 @@ fn inferoverlay_writes_what_is_counted_and_inferpublish_has_it() {
     };
     let drawn = |elements: &str| bytes(&buffers(&pipeline(elements))[0]);
     let plain = drawn("inferoverlay labels=false");
-    let written = drawn(&format!("inferpublish location={} ! inferoverlay", path.display()));
+    let written = drawn(&format!("inferpublish location={} ! inferoverlay font=built-in", path.display()));
     let differs: Vec<_> =
         (0..plain.len() / 3).filter(|i| plain[3 * i..][..3] != written[3 * i..][..3]).collect();
     assert!(!differs.is_empty());

@@ -149,7 +149,7 @@ fn the_overlay_draws_the_zones_and_can_leave_them_out() {
     let changed = |settings: &str| {
         let pipeline = TestPipeline::new(&format!(
             "videotestsrc num-buffers=1 pattern=black ! {FRAMES} ! zonecount zones={ZONES} \
-             ! inferoverlay thickness=1 text-scale=1 {settings} ! fakesink name=out"
+             ! inferoverlay thickness=1 text-scale=1 font=built-in {settings} ! fakesink name=out"
         ));
         let seen = pipeline.collect("out");
         pipeline.play();

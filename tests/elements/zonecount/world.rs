@@ -197,7 +197,7 @@ fn a_plate_names_its_car_and_does_not_stand_on_the_ground() {
 fn lit(zones: &Path, settings: &str) -> usize {
     let pipeline = TestPipeline::new(&format!(
         "videotestsrc num-buffers=15 pattern=black ! {FRAMES} ! identity name=scene ! zonecount zones-file={} \
-         ! inferoverlay labels=false confidences=false trail-length=0 {settings} ! fakesink name=out",
+         ! inferoverlay labels=false confidences=false trail-length=0 font=built-in {settings} ! fakesink name=out",
         zones.display()
     ));
     play(&pipeline, |frame| vec![car(1, coming(frame), 24.0)]);

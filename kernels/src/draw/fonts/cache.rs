@@ -52,7 +52,7 @@ mod tests {
     fn what_is_drawn_again_stays_and_the_rest_goes_after_some_megabytes() {
         let mut cache = Cache::default();
         let key = |n: usize| (format!("text {n}"), 26, 1920);
-        let picture = Arc::new(TextPicture::new([200, 34], [0, 0], 200, &[255; 200 * 30]));
+        let picture = Arc::new(TextPicture::new([200, 34], [0, 0], 200, &[255; 200 * 30], 1));
         for n in 0..10_000 {
             cache.insert(key(n), picture.clone());
             assert!(cache.get(&key(0)).is_some(), "after {n}");

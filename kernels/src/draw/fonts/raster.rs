@@ -26,6 +26,8 @@ pub(super) struct Frame {
     pub lowest: i32,
     /// The widest label.
     pub widest: i32,
+    /// Width of the letters' rim.
+    pub rim: u32,
 }
 
 impl Frame {
@@ -40,6 +42,7 @@ impl Frame {
             highest: 2 * size,
             lowest: size,
             widest: i32::try_from(widest).unwrap_or(i32::MAX),
+            rim: u32::try_from(size / 26).unwrap_or(1).max(1),
         }
     }
 }
@@ -114,6 +117,6 @@ impl Sheet {
         // The text moves right where letters reach beyond its start.
         let left = frame.side + self.left.clamp(0, (width - 2 * frame.side - columns).max(0));
         let (size, at) = ([width, above + below].map(pixels), [left, above + self.top].map(pixels));
-        TextPicture::new(size, at, self.width, &self.coverage)
+        TextPicture::new(size, at, self.width, &self.coverage, frame.rim)
     }
 }

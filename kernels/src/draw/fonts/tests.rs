@@ -5,6 +5,8 @@ use super::*;
 
 const SIZE: u32 = 40;
 const WIDEST: u32 = 1920;
+/// The greatest value of a pixel that letters do not cover.
+const RIM: usize = 3;
 
 fn fonts() -> Fonts {
     let path = "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf";
@@ -19,7 +21,7 @@ fn typeset(text: &str) -> Arc<TextPicture> {
 }
 
 /// The rows of values of the part with letters, without the label around it.
-fn rows(picture: &TextPicture) -> Vec<Vec<u32>> {
+fn rows(picture: &TextPicture) -> Vec<Vec<usize>> {
     let stride = picture.stride() as usize;
     let [columns, _] = picture.extent();
     let row = |words: &[u32]| (0..columns).map(|x| TextPicture::value(words, x)).collect();
@@ -37,8 +39,8 @@ fn ink(picture: &TextPicture) -> [usize; 2] {
     let rows = rows(picture);
     let columns = rows.first().map_or(0, Vec::len);
     [
-        extent(columns, |x| rows.iter().any(|row| row[x] > 0)),
-        extent(rows.len(), |y| rows[y].iter().any(|v| *v > 0)),
+        extent(columns, |x| rows.iter().any(|row| row[x] > RIM)),
+        extent(rows.len(), |y| rows[y].iter().any(|v| *v > RIM)),
     ]
 }
 
@@ -46,7 +48,7 @@ fn ink(picture: &TextPicture) -> [usize; 2] {
 fn parts(picture: &TextPicture) -> Vec<usize> {
     let rows = rows(picture);
     let columns = rows.first().map_or(0, Vec::len);
-    let used: Vec<bool> = (0..columns).map(|x| rows.iter().any(|row| row[x] > 3)).collect();
+    let used: Vec<bool> = (0..columns).map(|x| rows.iter().any(|row| row[x] > RIM + 2)).collect();
     used.chunk_by(|a, b| a == b).filter(|part| part[0]).map(<[bool]>::len).collect()
 }
 

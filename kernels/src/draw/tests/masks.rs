@@ -74,7 +74,8 @@ fn samples(width: usize, height: usize, most: usize) -> Vec<u8> {
 }
 
 fn mask(data: &[u8], width: usize, rect: Rect, ink: MaskInk) -> Mask<&[u8]> {
-    Mask { data, width, height: data.len() / width, rect, ink, opacity: 128, into_alpha: false }
+    let height = data.len() / width;
+    Mask { data, width, height, rect, ink, opacity: 128, outline: MaskOutline::default(), into_alpha: false }
 }
 
 const WHOLE: Rect = Rect { x: 0.0, y: 0.0, w: 41.0, h: 27.0 };
@@ -130,6 +131,53 @@ fn masks_are_painted_one_over_the_other_and_before_means_under() {
     picture.masks(&[of(red, 255), of(blue, 51)]).unwrap();
     assert_eq!((picture.at(0, 0), picture.at(2, 1)), (&[204, 0, 51][..], &[204, 0, 51][..]));
     assert_eq!(picture.at(3, 0), Picture::new(picture.format).at(3, 0));
+}
+
+/// By the definition: a pixel of a mask is on the outline if one that is `width` pixels away, across or down, belongs to another part;
+/// beyond the mask's rectangle and the frame the last pixel counts.
+#[test]
+fn an_outline_runs_along_the_inner_side_of_a_border() {
+    const SIDE: usize = 12;
+    // A part from 3 to 8 on both axes, and another class in the corner.
+    let class = |x: usize, y: usize| match (x, y) {
+        (3..9, 3..9) => 200,
+        (0..=1, 0..=1) => 7,
+        _ => 0,
+    };
+    let data: Vec<u8> = (0..SIDE * SIDE).map(|i| class(i % SIDE, i / SIDE)).collect();
+    let rect = Rect { x: 0.0, y: 0.0, w: SIDE as f32, h: SIDE as f32 };
+    let inks = [
+        (MaskInk::Solid(ORANGE), [true, true]),
+        (MaskInk::Cover(ORANGE), [true, false]),
+        (MaskInk::Classes { background: Some(0) }, [true, true]),
+    ];
+    for (pixels, width) in [(PixelFormat::Rgb, 1), (PixelFormat::Bgrx, 2), (PixelFormat::Nv12, 2)] {
+        for (ink, [large, small]) in inks {
+            let outline = MaskOutline { width, opacity: 255 };
+            let mask = Mask { opacity: 0, outline, ..mask(&data, SIDE, rect, ink) };
+            let before = Picture::new(format(pixels, SIDE, SIDE));
+            let mut after = before.clone();
+            after.masks(&[mask]).unwrap();
+            let far = width as usize;
+            for (x, y) in (0..SIDE).flat_map(|y| (0..SIDE).map(move |x| (x, y))) {
+                let own = class(x, y);
+                let near = [
+                    class(x.saturating_sub(far), y),
+                    class((x + far).min(SIDE - 1), y),
+                    class(x, y.saturating_sub(far)),
+                    class(x, (y + far).min(SIDE - 1)),
+                ];
+                let drawn = own == 200 && large || own == 7 && small;
+                let on = drawn && near.iter().any(|class| *class != own);
+                let color = if let MaskInk::Classes { .. } = ink { color_of(own.into()) } else { ORANGE };
+                let mut wanted = before.clone();
+                if on {
+                    wanted.paint(x, y, color);
+                }
+                assert_eq!(after.at(x, y), wanted.at(x, y), "{pixels:?} {ink:?}: {x} {y}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -205,7 +205,7 @@ fn coordinates_that_are_no_place_draw_nothing_and_far_ones_are_cut_off() {
             let points = [(v[0], v[1]), (v[2], v[3])];
             got.draw(&[
                 Primitive::Rect { rect, thickness: 2, color: ORANGE },
-                Primitive::Polyline { points: &points, thickness: 2, color: ORANGE },
+                Primitive::Polyline { points: &points, thickness: 2.0, color: ORANGE },
             ])
             .unwrap();
         }
@@ -221,8 +221,10 @@ fn coordinates_that_are_no_place_draw_nothing_and_far_ones_are_cut_off() {
     got.draw(&[
         Primitive::Rect { rect, thickness: 1, color: ORANGE },
         Primitive::Rect { rect: inner, thickness: 0, color: ORANGE },
-        Primitive::Polyline { points: &[], thickness: 3, color: ORANGE },
-        Primitive::Polyline { points: &[(3.0, 3.0), (9.0, 9.0)], thickness: 0, color: ORANGE },
+        Primitive::Polyline { points: &[], thickness: 3.0, color: ORANGE },
+        Primitive::Polyline { points: &[(3.0, 3.0), (9.0, 9.0)], thickness: 0.0, color: ORANGE },
+        Primitive::Polyline { points: &[(3.0, 3.0), (9.0, 9.0)], thickness: f32::NAN, color: ORANGE },
+        Primitive::Polyline { points: &[(3.0, 3.0), (9.0, 9.0)], thickness: f32::INFINITY, color: ORANGE },
         Primitive::Disc { x: 3.0, y: 3.0, radius: 0.0, color: ORANGE },
         Primitive::Label { x: 3.0, y: 15.0, text: "", color: ORANGE, scale: 1 },
         Primitive::Label { x: 3.0, y: 15.0, text: "no", color: ORANGE, scale: 0 },
@@ -246,7 +248,7 @@ fn coordinates_that_are_no_place_draw_nothing_and_far_ones_are_cut_off() {
             color: ORANGE,
         },
         Primitive::Disc { x: 3.0, y: 3.0, radius: 3e38, color: ORANGE },
-        Primitive::Polyline { points: &[(-1e9, 0.0), (1e9, 5.0)], thickness: u32::MAX, color: ORANGE },
+        Primitive::Polyline { points: &[(-1e9, 0.0), (1e9, 5.0)], thickness: f32::MAX, color: ORANGE },
     ] {
         let mut got = untouched.clone();
         got.draw(&[Primitive::Rect { rect, thickness: 1, color: ORANGE }, primitive]).unwrap();
@@ -282,53 +284,68 @@ fn distance(a: (f32, f32), b: (f32, f32), x: f64, y: f64) -> f64 {
 }
 
 #[test]
-fn thin_lines_have_one_pixel_a_step_and_no_gap() {
+fn lines_are_as_wide_as_asked_for_and_have_soft_edges() {
     for (dx, dy) in [(30.0, 0.0), (30.0, 7.0), (30.0, 29.0), (7.0, 30.0), (0.0, 30.0), (-20.0, 30.0)] {
-        // The ends lie on borders of pixels, where an end might count for both pixels or none.
-        let points = [(25.0, 5.0), (25.0 + dx, 5.0 + dy)];
-        let before = Picture::new(format(PixelFormat::Bgra, 65, 40));
-        let mut after = before.clone();
-        after.draw(&[Primitive::Polyline { points: &points, thickness: 1, color: ORANGE }]).unwrap();
-        let set = |x: usize, y: usize| usize::from(after.at(x, y) != before.at(x, y));
-        let along: Vec<usize> = if dx.abs() >= dy {
-            (26..54).map(|x| (0..40).map(|y| set(x, y)).sum()).collect()
-        } else {
-            (6..34).map(|y| (0..65).map(|x| set(x, y)).sum()).collect()
-        };
-        assert!(along.iter().all(|n| (1..=2).contains(n)), "{dx} {dy}: {along:?}");
-        let straight = dx == 0.0 || dy == 0.0;
-        assert!(!straight || along.iter().all(|n| *n == 1), "{dx} {dy}: {along:?}");
+        for thickness in [1.0, 1.5, 3.0_f32] {
+            let points = [(25.3, 5.6), (25.3 + dx, 5.6 + dy)];
+            let mut after = Picture::new(format(PixelFormat::Rgb, 65, 40));
+            after.planes[0].0.fill(0);
+            after.draw(&[Primitive::Polyline { points: &points, thickness, color: Rgb::WHITE }]).unwrap();
+            let cover = |x: usize, y: usize| f64::from(after.at(x, y)[0]) / 255.0;
+            let across: Vec<f64> = if dx.abs() >= dy {
+                (30..50).map(|x| (0..40).map(|y| cover(x, y)).sum()).collect()
+            } else {
+                (10..30).map(|y| (0..65).map(|x| cover(x, y)).sum()).collect()
+            };
+            let wanted =
+                f64::from(thickness) * f64::from(dx).hypot(f64::from(dy)) / f64::from(dx.abs().max(dy));
+            // A row or column of pixels has four rows of subpixels, and each edge is rounded to one of these.
+            for found in &across {
+                assert!((found - wanted).abs() <= 0.3, "{dx} {dy} {thickness}: {found}, not {wanted}");
+            }
+        }
     }
 }
 
 proptest! {
+    /// Each capsule covers the subpixels whose centres are within its radius, and is laid over what was there by their number.
     #[test]
-    fn lines_and_discs_cover_the_pixels_within_their_radius(
+    fn lines_and_discs_cover_the_subpixels_within_their_radius(
         points in prop::collection::vec((-20f32..90.0, -20f32..60.0), 1..5),
-        thickness in 1u32..12,
+        thickness in 0.2f32..12.0,
     ) {
-        let radius = f64::from(thickness) / 2.0;
+        let radius = f64::from(thickness / 2.0);
         let untouched = Picture::new(format(PixelFormat::Rgb, 65, 33));
         let mut lines = untouched.clone();
         lines.draw(&[Primitive::Polyline { points: &points, thickness, color: ORANGE }]).unwrap();
         let mut disc = untouched.clone();
-        disc.draw(&[Primitive::Disc { x: points[0].0, y: points[0].1, radius: radius as f32, color: ORANGE }]).unwrap();
+        let (x, y) = points[0];
+        disc.draw(&[Primitive::Disc { x, y, radius: thickness / 2.0, color: ORANGE }]).unwrap();
+        // How many of a pixel's subpixels are within the radius of a line; none where rounding decides about one.
+        let count = |a, b, x: usize, y: usize| {
+            let place = |v: usize, i: usize| v as f64 + (i as f64 + 0.5) / 4.0;
+            let far = (0..16).map(|i| distance(a, b, place(x, i % 4), place(y, i / 4)) - radius);
+            far.map(|far| if far.abs() < 1e-6 { None } else { Some(u32::from(far < 0.0)) }).sum::<Option<u32>>()
+        };
+        let over = |old: [u8; 3], part: u32| {
+            let new = [250, 140, 20_u32];
+            [0, 1, 2].map(|i| ((u32::from(old[i]) * (16 - part) + new[i] * part + 8) / 16) as u8)
+        };
         for (x, y) in (0..33).flat_map(|y| (0..65).map(move |x| (x, y))) {
-            let (cx, cy) = (x as f64 + 0.5, y as f64 + 0.5);
+            let was: [u8; 3] = untouched.at(x, y).try_into().unwrap();
             let last = points.len() - 1;
-            let to_line = (0..last.max(1))
-                .map(|i| distance(points[i], points[(i + 1).min(last)], cx, cy))
-                .fold(f64::INFINITY, f64::min);
-            let to_disc = distance(points[0], points[0], cx, cy);
-            // On the outline itself rounding decides.
-            if (to_line - radius).abs() > 1e-6 {
-                prop_assert_eq!(lines.at(x, y) == [250, 140, 20], to_line < radius, "line at {} {}", x, y);
+            let parts: Option<Vec<_>> =
+                (0..last.max(1)).map(|i| count(points[i], points[(i + 1).min(last)], x, y)).collect();
+            if let Some(parts) = parts {
+                let wanted = parts.iter().fold(was, |old, part| over(old, *part));
+                prop_assert_eq!(lines.at(x, y), &wanted, "line at {} {}", x, y);
             }
             let centre = (points[0].0.floor() as i64, points[0].1.floor() as i64) == (x as i64, y as i64);
-            if (to_disc - radius).abs() > 1e-6 && !centre {
-                prop_assert_eq!(disc.at(x, y) == [250, 140, 20], to_disc < radius, "disc at {} {}", x, y);
+            if radius < 1.0 && centre {
+                prop_assert_eq!(disc.at(x, y), &[250, 140, 20]);
+            } else if let Some(part) = count(points[0], points[0], x, y) {
+                prop_assert_eq!(disc.at(x, y), &over(was, part), "disc at {} {}", x, y);
             }
-            prop_assert!(!centre || disc.at(x, y) == [250, 140, 20]);
         }
     }
 
@@ -348,7 +365,7 @@ proptest! {
             Primitive::Rect { rect: Rect { x, y, w, h }, thickness: n, color: ORANGE },
             Primitive::Rect { rect: Rect { x: y, y: h, w, h }, thickness: n, color: ORANGE },
             Primitive::Label { x, y, text: &text, color: ORANGE, scale: n },
-            Primitive::Polyline { points: &points, thickness: n, color: ORANGE },
+            Primitive::Polyline { points: &points, thickness: n as f32, color: ORANGE },
             Primitive::Disc { x: y, y: h, radius: w, color: ORANGE },
         ]).unwrap();
         for (plane, ((got, stride), (was, _))) in picture.planes.iter().zip(&before.planes).enumerate() {

@@ -12,21 +12,28 @@ fn recorded(format: &FrameFormat, primitives: &[Primitive<'_>]) -> Recorded {
     recorded
 }
 
-fn covers(c: &Command, data: &[u32], x: usize, y: usize) -> bool {
+/// How many sixteenths of a pixel a command covers.
+fn part(c: &Command, data: &[u32], x: usize, y: usize) -> u32 {
     let (column, row) = (x as i32 - c.left, y as i32 - c.top);
     if column < 0 || row < 0 || x as i32 >= c.right || y as i32 >= c.bottom {
-        return false;
+        return 0;
     }
     let data = &data[c.data as usize..];
+    let whole = |covered: bool| if covered { 16 } else { 0 };
     match c.kind {
-        FILL | PICTURE => true,
+        FILL | PICTURE => 16,
         CAPSULE => {
             let bytes: &[u8] = bytemuck::cast_slice(&data[..size_of::<Capsule>() / 4]);
-            bytemuck::pod_read_unaligned::<Capsule>(bytes).row(y as i64).contains(&(x as i64))
+            let capsule = bytemuck::pod_read_unaligned::<Capsule>(bytes);
+            let subpixels = (0..16).filter(|i| {
+                let (x, y) = (4 * x as i64 + i % 4, 4 * y as i64 + i / 4);
+                capsule.row(y).contains(&x)
+            });
+            subpixels.count() as u32
         }
         LETTERS => {
             let (column, row) = ((column / c.scale) as usize, (row / c.scale) as usize);
-            data[4 * (column / 7) + row / 4] >> (7 * (row % 4) + column % 7) & 1 == 1
+            whole(data[4 * (column / 7) + row / 4] >> (7 * (row % 4) + column % 7) & 1 == 1)
         }
         other => panic!("{other}"),
     }
@@ -38,44 +45,47 @@ fn inks(c: &Command, data: &[u32], x: usize, y: usize) -> [[u8; 4]; 2] {
         return [c.ink.to_le_bytes(); 2];
     }
     let data = &data[c.data as usize..];
-    let (back, ink) = (data[0].to_le_bytes(), c.ink.to_le_bytes());
-    let value = |x: usize, y: usize| {
+    let ink = |x: usize, y: usize| {
         let (column, row) = (x - c.left as usize, y - c.top as usize);
-        data[1 + row * c.scale as usize + column / 8] >> (4 * (column % 8)) & 15
+        let value = data[16 + row * c.scale as usize + column / 8] >> (4 * (column % 8)) & 15;
+        data[value as usize].to_le_bytes()
     };
-    let mix = |part: u32, whole: u32| {
-        let byte = |i: usize| u32::from(back[i]) * (whole - part) + u32::from(ink[i]) * part;
-        [0, 1, 2, 3].map(|i| ((byte(i) + whole / 2) / whole) as u8)
-    };
-    let corner = x.is_multiple_of(2) && y.is_multiple_of(2);
-    let sum = if corner { value(x, y) + value(x + 1, y) + value(x, y + 1) + value(x + 1, y + 1) } else { 0 };
-    [mix(value(x, y), 15), mix(sum, 60)]
+    if !(x.is_multiple_of(2) && y.is_multiple_of(2)) {
+        return [ink(x, y); 2];
+    }
+    let four = [ink(x, y), ink(x + 1, y), ink(x, y + 1), ink(x + 1, y + 1)];
+    let mean = |i: usize| ((four.iter().map(|ink| u32::from(ink[i])).sum::<u32>() + 2) / 4) as u8;
+    [four[0], [mean(0), mean(1), mean(2), mean(3)]]
 }
 
 /// The frame after the commands, pixel by pixel.
 fn replay(picture: &mut Picture, Recorded { commands, data }: &Recorded) {
     let FrameFormat { pixels, width, height, .. } = picture.format;
     let planar = matches!(pixels, PixelFormat::Nv12 | PixelFormat::I420);
-    let mut put = |plane: usize, x: usize, y: usize, bytes: &[u8]| {
+    let mut put = |plane: usize, x: usize, y: usize, bytes: &[u8], part: u32| {
         let (data, stride) = &mut picture.planes[plane];
-        data[y * *stride + x * bytes.len()..][..bytes.len()].copy_from_slice(bytes);
+        for (old, new) in data[y * *stride + x * bytes.len()..].iter_mut().zip(bytes) {
+            *old = ((u32::from(*old) * (16 - part) + u32::from(*new) * part + 8) / 16) as u8;
+        }
     };
     for c in commands {
-        let covered = |x: usize, y: usize| x < width && y < height && covers(c, data, x, y);
+        let part = |x: usize, y: usize| if x < width && y < height { part(c, data, x, y) } else { 0 };
         for (x, y) in (0..height).flat_map(|y| (0..width).map(move |x| (x, y))) {
             let mut ink = c.ink.to_le_bytes();
             let mut chroma = ink;
-            if covered(x, y) {
+            let own = part(x, y);
+            if own > 0 {
                 [ink, chroma] = inks(c, data, x, y);
-                put(0, x, y, if planar { &ink[..1] } else { &ink[..pixels.row_bytes(0, 1)] });
+                put(0, x, y, if planar { &ink[..1] } else { &ink[..pixels.row_bytes(0, 1)] }, own);
             }
-            let corner = planar && x % 2 == 0 && y % 2 == 0;
-            let touched = || [(1, 0), (0, 1), (1, 1)].iter().any(|(i, j)| covered(x + i, y + j));
-            if corner && (covered(x, y) || c.kind != LETTERS && touched()) {
-                match pixels {
-                    PixelFormat::Nv12 => put(1, x / 2, y / 2, &chroma[1..3]),
-                    _ => (0..2).for_each(|i| put(1 + i, x / 2, y / 2, &chroma[1 + i..2 + i])),
-                }
+            if !(planar && x % 2 == 0 && y % 2 == 0) {
+                continue;
+            }
+            let most = [(1, 0), (0, 1), (1, 1)].iter().map(|(i, j)| part(x + i, y + j)).fold(own, u32::max);
+            let most = if c.kind == LETTERS { own } else { most };
+            match pixels {
+                PixelFormat::Nv12 => put(1, x / 2, y / 2, &chroma[1..3], most),
+                _ => (0..2).for_each(|i| put(1 + i, x / 2, y / 2, &chroma[1 + i..2 + i], most)),
             }
         }
     }
@@ -109,12 +119,13 @@ proptest! {
         text in "\\PC{0,12}",
         (label, inset, columns) in ((0u32..90, 0u32..60), (0u32..9, 0u32..9), 0usize..70),
         coverage in prop::collection::vec(any::<u8>(), 0..2000),
+        (thickness, rim) in (0.1f32..9.0, 0u32..3),
     ) {
         let format = format(DRAWABLE[which], width, height);
         let [(x, y), (x2, y2), (x3, y3)] = [at[0], at[1], at[2]];
-        let picture = TextPicture::new(label.into(), inset.into(), columns, &coverage);
+        let picture = TextPicture::new(label.into(), inset.into(), columns, &coverage, rim);
         let primitives = [
-            Primitive::Polyline { points: &at, thickness: n.min(9), color: ORANGE },
+            Primitive::Polyline { points: &at, thickness, color: ORANGE },
             Primitive::Rect { rect: Rect { x, y, w, h }, thickness: n, color: Rgb(10, 200, 30) },
             Primitive::Label { x, y, text: &text, color: Rgb(90, 10, 220), scale: n },
             Primitive::FontLabel { x: y2, y: x2, text: &picture, color: Rgb(30, 60, 140) },

@@ -48,6 +48,8 @@ const TABLE: [(&str, Grant, &[&str]); 14] = [
             "masks",
             "zones",
             "mask-opacity",
+            "classes",
+            "min-confidence",
             "tracked-only",
             "trail-length",
             "arrows",
