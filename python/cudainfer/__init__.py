@@ -17,7 +17,10 @@ from typing import Any
 
 from cudainfer.install import InstallError, environment, init
 
-__all__ = ["InstallError", "environment", "init", "maps", "masks", "objects", "tensors", "zone_events", "zones"]
+__all__ = ["InstallError", "__version__", "environment", "init", "maps", "masks", "objects", "tensors", "zone_events", "zones"]
+
+# A test compares it with Cargo.toml.
+__version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:

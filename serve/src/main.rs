@@ -15,7 +15,8 @@ const USAGE: &str = "\
 cudainfer-serve CONFIG.toml          runs the streams of a configuration
 cudainfer-serve --check CONFIG.toml  checks it, without starting anything
 cudainfer-serve import FILE [OUTPUT.toml]
-                                     makes one of deepstream-app's configuration: cudainfer.toml if OUTPUT is not given
+                                     makes one of deepstream-app's configuration, and checks it: cudainfer.toml if OUTPUT
+                                     is not given
 cudainfer-serve --help | --version
 
 Signals: SIGHUP reads the configuration again, SIGTERM and SIGINT end the streams and the service.
@@ -57,13 +58,14 @@ fn main() -> ExitCode {
 }
 
 fn imported(file: &std::ffi::OsStr, output: &Path) -> ExitCode {
-    match import::run(Path::new(file), output) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(e) => {
-            log::error(e);
-            ExitCode::FAILURE
-        }
+    if let Err(e) = import::run(Path::new(file), output) {
+        log::error(e);
+        return ExitCode::FAILURE;
     }
+    eprintln!("checked, as by cudainfer-serve --check {}:", output.display());
+    // The import has succeeded also if a model is missing on this machine, or an address is taken.
+    prepared(output.as_os_str(), |config| check(&config));
+    ExitCode::SUCCESS
 }
 
 fn print(text: &str) -> ExitCode {

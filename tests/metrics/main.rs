@@ -11,6 +11,7 @@ mod processes;
 mod profile;
 mod scraped;
 mod server;
+mod sources;
 mod streams;
 mod traces;
 mod watch;

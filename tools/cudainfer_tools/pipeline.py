@@ -8,7 +8,7 @@ The header's first line tells what the pipeline does. A line of it such as
 
 declares a placeholder, `{key}` in the pipeline; with nothing after the '=' a value must be given. A default that
 begins with './' is a path in the repository; where the pipelines are installed, one in ./out is a file of that name in the
-working directory, and any other must be given. Braces around anything else are left alone: caps lists need them.
+working directory, one in ./.cache is what cudainfer-setup-models has installed, and any other must be given. Braces around anything else are left alone: caps lists need them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,11 @@ from cudainfer_tools.repository import ROOT
 # In the Debian package, pipelines lie in /usr/share/cudainfer; there is nothing else of the repository.
 INSTALLED = not (ROOT / "Cargo.toml").exists()
 PIPELINES = ROOT / "pipelines"
+# Where cudainfer-setup-models installs models and videos, with the folders of .cache.
+DATA = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "cudainfer"
 KEY = re.compile(r"#\s+([a-z][a-z0-9-]*)=(\S*)\s+(\S.*)")
+# What cudainfer-setup-models installs there.
+FETCHED = [f"models/{name}.onnx" for name in ("nanodet", "posenet", "selfie")] + ["video/vtest.avi", "video/carphone.mp4"]
 # What gst-launch-1.0 prints.
 ENDED = re.compile(r"^Execution ended after (\d+):(\d+):([\d.]+)", re.MULTILINE)
 ERROR = re.compile(r"^(?:ERROR: from element \S*?(\w+)|WARNING: (erroneous pipeline)): (.*)$", re.MULTILINE)
@@ -45,6 +49,16 @@ class Key:
 
     default: str | None
     help: str
+
+    @property
+    def present(self) -> str | None:
+        """The default here: in the repository, or where the pipelines are installed."""
+        return installed_default(self.default) if INSTALLED else self.default
+
+    @property
+    def is_fetched(self) -> bool:
+        """Whether cudainfer-setup-models installs the default."""
+        return INSTALLED and (self.default or "").removeprefix("./.cache/") in FETCHED
 
 
 @dataclass(frozen=True)
@@ -64,9 +78,10 @@ class Pipeline:
             raise PipelineError(f"{self.name} has no key '{unknown[0]}'; its keys are: {known}")
         filled = {}
         for name, key in self.keys.items():
-            value = values.get(name, installed_default(key.default) if INSTALLED else key.default)
+            value = values.get(name, key.present)
             if value is None:
-                raise PipelineError(f"{self.name} needs {name}=...: {key.help}")
+                remedy = ". cudainfer-setup-models installs models and videos to begin with" if key.is_fetched else ""
+                raise PipelineError(f"{self.name} needs {name}=...: {key.help}{remedy}")
             if name not in values and value.startswith("./") and not INSTALLED:
                 path = ROOT / value
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -81,7 +96,10 @@ def installed_default(default: str | None) -> str | None:
     """What a default means away from the repository."""
     if default is None or not default.startswith("./"):
         return default
-    return "./" + Path(default).name if default.startswith("./out/") else None
+    if default.startswith("./out/"):
+        return "./" + Path(default).name
+    fetched = DATA / default.removeprefix("./.cache/")
+    return str(fetched) if default.startswith("./.cache/") and fetched.exists() else None
 
 
 def names() -> list[str]:

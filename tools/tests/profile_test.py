@@ -312,6 +312,13 @@ class Bounds(unittest.TestCase):
         for part in ("7 of its frames", "3.0 times a frame", "dropped 3", "smaller 1 times", "5.0 of 2 cores"):
             self.assertIn(part, reported)
 
+    def test_the_cpu_is_no_slower_path_where_there_is_no_gpu(self):
+        for count, has_gpu, is_reported in ((1, False, False), (1, True, True), (8, False, True)):
+            report, events = network(100, 10, 9.5)
+            report["elements"][1]["stats"] |= {"fallbacks": count}
+            reported = " ".join(bound.notes(bound.Facts.of(trace.read(report, events), None, 2, has_gpu=has_gpu)))
+            self.assertEqual("slower path" in reported, is_reported, (count, has_gpu))
+
 
 def profile(folder: Path, *given, **more) -> summary.Profile:
     """A folder as a run leaves it."""

@@ -113,6 +113,54 @@ class DebianPackages(unittest.TestCase):
         self.assertIn("a.mp4", done.stdout)
         self.assertIn("/usr/share/cudainfer/tools run ", (DEBIAN / "bin/cudainfer-run").read_text())
 
+    def test_the_command_for_models_is_packed_with_all_that_it_imports_and_its_sums_are_those_of_scripts_setup(self):
+        setup = (ROOT / "scripts/setup").read_text()
+        listed = [line.split() for line in read_list("gstreamer1.0-cudainfer.install")]
+        with tempfile.TemporaryDirectory() as folder:
+            for source, to in listed:
+                if to.startswith("usr/share/cudainfer/tools"):
+                    place = Path(folder, to.removeprefix("usr/share/cudainfer/"), Path(source).name)
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy(ROOT / source, place)
+            shutil.copytree(ROOT / "pipelines", Path(folder, "pipelines"))
+
+            def started(module: str, *words: str) -> str:
+                command = [sys.executable, "-B", f"{folder}/tools", module, *words]
+                environment = {**os.environ, "XDG_DATA_HOME": folder}
+                done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+                return done.stdout + done.stderr
+
+            listing = started("setup_models", "--list")
+            sums = re.findall(r"^ +([0-9a-f]{64})  (\S+)$", listing, re.MULTILINE)
+            self.assertEqual(len(sums), 8, listing)
+            for digest, name in sums:
+                self.assertIn(digest, setup, name)
+            self.assertEqual(listing.count("MB to download"), 3)
+            pinned = (ROOT / "tools/requirements.txt").read_text().splitlines()
+            taken = tomllib.loads((ROOT / "tools/cudainfer_tools/setup_models/sources.toml").read_text())["converter"]["packages"]
+            self.assertLessEqual(set(taken), set(pinned))
+            # A file with another sum is refused.
+            damaged = Path(folder, "damaged")
+            damaged.mkdir()
+            for _, name in sums:
+                (damaged / name).write_bytes(b"")
+            self.assertIn("SHA-256", started("setup_models", "--from", str(damaged)))
+            self.assertIn("has no file", started("setup_models", "--from", folder))
+            # The package's own defaults: what is installed, and otherwise how to install it.
+            self.assertIn("model=...", started("run", "--help", "detect"))
+            self.assertIn("cudainfer-setup-models", started("run", "--help", "detect"))
+            self.assertIn("cudainfer-setup-models", started("run", "--print", "detect"))
+            model = Path(folder, "cudainfer/models/nanodet.onnx")
+            model.parent.mkdir(parents=True, exist_ok=True)
+            model.write_bytes(b"")
+            self.assertIn(f"model={model}", started("run", "--help", "detect"))
+            self.assertIn("output=./detect.mp4", started("run", "--help", "detect"))
+        self.assertIn("/usr/share/cudainfer/tools setup_models ", (DEBIAN / "bin/cudainfer-setup-models").read_text())
+
+    def test_the_python_module_has_the_packages_version(self):
+        version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+        self.assertIn(f'\n__version__ = "{version}"\n', (ROOT / "python/cudainfer/__init__.py").read_text())
+
     def test_manual_pages_name_every_option(self):
         page = (DEBIAN / "man/cudainfer-setup-onnxruntime.8").read_text().replace("\\", "")
         reported = subprocess.run([sys.executable, SETUP, "--help"], capture_output=True, text=True, check=True).stdout

@@ -1,8 +1,9 @@
-//! Reads from an ONNX file the type of its weights, which of them are in other files, whether it is quantised or has tensors of open sizes, how its outputs are made, the
+//! Reads from an ONNX file the type of its weights, which of them are in other files, whether it is quantised or has tensors of open sizes, how many images a run takes, how its outputs are made, the
 //! modules that it is made of, and what its exporter wrote about it. Weights are skipped, however large they are. `float16` and
 //! `channels_last` read and write whole files (`proto`), in another type and with another layout of the image. Engines read
 //! the messages themselves.
 
+mod batch;
 mod channels_last;
 mod endings;
 mod float16;
@@ -14,6 +15,7 @@ pub mod proto;
 mod scopes;
 mod weights;
 
+pub use batch::fixed_batch;
 pub use channels_last::{NoChannelsLastForm, channels_last_form, channels_last_name, name_before};
 pub use endings::Ending;
 pub(crate) use endings::output_endings;

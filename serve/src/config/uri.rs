@@ -39,11 +39,14 @@ impl Uri {
         self.0.split_once("://").filter(|(scheme, _)| scheme.chars().all(is_of_scheme))
     }
 
-    /// The parts of the URI that must not be seen.
+    /// The parts of the URI that must not be seen; none if all of it may be.
     fn secrets(&self) -> Vec<String> {
         let Some((scheme, rest)) = self.parts().filter(|(scheme, _)| !is_open(scheme)) else {
             return Vec::new();
         };
+        if self.to_string() == self.0 {
+            return Vec::new();
+        }
         let (before, after) = rest.rsplit_once('@').unwrap_or(("", rest));
         // If a password has separators in it, GStreamer takes a part of it for the host, the path or the query. And an @ may be
         // in a query.

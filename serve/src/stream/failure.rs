@@ -7,6 +7,12 @@ use serde::{Deserialize, Serialize};
 use cudainfer_launch::elements;
 use cudainfer_launch::error::{is_gpu_fault, text};
 
+use super::cause::Posted;
+use crate::config::SourceConfig;
+
+/// The GObject type from which the elements derive that decode a model's outputs.
+const DECODING: &str = "GstCudaInferDecodingElement";
+
 /// Why a stream was started again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -69,8 +75,8 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    /// Reads an ERROR message.
-    pub fn of(error: &gst::message::Error) -> Self {
+    /// Reads an ERROR message of a stream with this source. If GStreamer does not know why a connection broke, `may_try` has the address tried.
+    pub fn of(error: &gst::message::Error, source: &SourceConfig, may_try: bool) -> Self {
         let posted = error.error();
         let debug = error.debug().unwrap_or_default();
         let element = error.src().and_then(|source| source.downcast_ref::<gst::Element>());
@@ -78,26 +84,34 @@ impl Failure {
         let own = own.is_some_and(|plugin| plugin == cudainfer_launch::gstreamer::PLUGIN);
         let settings = posted.matches(gst::ResourceError::Settings)
             || posted.matches(gst::LibraryError::Settings)
-            || posted.matches(gst::ResourceError::NotFound);
+            || posted.matches(gst::ResourceError::NotFound)
+            // A decoder that cannot read this model's outputs never will.
+            || (posted.matches(gst::CoreError::Negotiation) && element.is_some_and(reads_outputs));
         let broken = breaks_the_connection(error, element);
-        let text = text(error);
-        let text = if broken {
-            format!("the server does not answer, or has broken the connection: {text}")
-        } else {
-            text
-        };
-        let gpu = is_gpu_fault(&text) || is_gpu_fault(&debug);
+        let gpu = is_gpu_fault(posted.message()) || is_gpu_fault(&debug);
         let reason = if gpu {
             Reason::Gpu
-        } else if posted.matches(gst::StreamError::Decode) {
+        } else if !own && posted.matches(gst::StreamError::Decode) {
             Reason::Decode
         } else if !own && (posted.is::<gst::ResourceError>() || broken) {
             Reason::Connection
         } else {
             Reason::Error
         };
+        let whole = Posted::error(error);
+        let text = if !own && !gpu && whole.is_of_source() {
+            whole.sentence(source, may_try && reason == Reason::Connection)
+        } else {
+            text(error)
+        };
         Self { reason, permanent: own && settings && !gpu, text }
     }
+}
+
+/// Whether an element makes results of a model's outputs: gpunms, peakfind and others that derive from the same class. What they
+/// refuse is the model's or their properties', never the camera's.
+fn reads_outputs(element: &gst::Element) -> bool {
+    gst::glib::Type::from_name(DECODING).is_some_and(|decoding| element.type_().is_a(decoding))
 }
 
 /// Whether a source, or an element in a urisourcebin, has failed without a reason, as souphttpsrc and hlsdemux2 do if a server
@@ -121,7 +135,12 @@ mod tests {
 
     fn failure(element: &str, message: &gst::Message) -> Failure {
         let gst::MessageView::Error(error) = message.view() else { panic!("{element}") };
-        Failure::of(error)
+        Failure::of(error, &source(), true)
+    }
+
+    /// A source that nobody tries to connect to.
+    fn source() -> SourceConfig {
+        SourceConfig { uri: "file:///a.mp4".into(), ..SourceConfig::default() }
     }
 
     #[test]
@@ -159,10 +178,8 @@ mod tests {
                     .src(&source);
             let failure = failure("fakesrc", &message.build());
             assert_eq!((failure.reason, failure.permanent), (reason, false), "{flow}");
-            let sentence = "fakesrc0: Internal data stream error. (streaming stopped)";
-            let why = "the server does not answer, or has broken the connection: ";
-            let why = if reason == Reason::Connection { why } else { "" };
-            assert_eq!(failure.text, format!("{why}{sentence}"));
+            let sentence = "'file:///a.mp4': fakesrc0: Internal data stream error. (streaming stopped)";
+            assert_eq!(failure.text, sentence);
         }
         assert!(!is_gpu_fault("the GPU has no 100 bytes left (cuMemAlloc): use a smaller model"));
     }

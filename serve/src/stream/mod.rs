@@ -4,6 +4,7 @@
 //! [`supervisor`]) and one for each run of the pipeline that does what may take long: building, state changes.
 
 pub(crate) mod backoff;
+mod cause;
 mod check;
 mod current;
 mod decoder;

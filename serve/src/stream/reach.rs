@@ -1,4 +1,5 @@
-//! Whether cameras answer, for `--check`. A camera may be off, so it is no error if one does not answer.
+//! Whether cameras answer: for `--check`, and for errors whose reason GStreamer does not know. A camera may be off, so for `--check`
+//! it is no error if one does not answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -75,6 +76,15 @@ fn address(source: &SourceConfig) -> Option<Result<Address, String>> {
             source.uri
         )
     }))
+}
+
+/// Whether a connection to a source's address is made; `None` if it has none that can be tried.
+pub(super) fn try_address(source: &SourceConfig) -> Option<std::io::Result<()>> {
+    let address = address(source)?.ok()?;
+    let (sender, answer) = channel();
+    let connect = move || drop(sender.send(try_all(&address)));
+    std::thread::Builder::new().name("try".into()).spawn(connect).ok()?;
+    Some(answer.recv_timeout(LIMIT).unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into())))
 }
 
 /// The result of a connection to each address; addresses that take too long are missing.

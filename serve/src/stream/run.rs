@@ -1,11 +1,12 @@
 //! One run of a stream's pipeline, in a thread of its own: everything that may take long or hang.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Weak};
 
 use gst::prelude::*;
 
+use super::cause::Posted;
 use super::current::Publication;
 use super::failure::Failure;
 use super::status::Shared;
@@ -278,15 +279,25 @@ fn watch(
         let report = report.clone();
         decoder::watch(decodebin, move |text| report(RunReport::DecodeError(text)));
     }
-    let (kind, report) = (spec.kind.clone(), report.clone());
+    let (kind, source, report) = (spec.kind.clone(), spec.source.clone(), report.clone());
+    let failed = AtomicBool::new(false);
     let Some(bus) = built.pipeline.bus() else { return };
     let pipeline = built.pipeline.downgrade();
     bus.set_sync_handler(move |_, message| {
         if let Some(outputs) = &outputs {
             outputs.message(message);
         }
-        if let Some(text) = read(message, &kind, pipeline.upgrade().as_ref()) {
-            report(text);
+        let report_of = match message.view() {
+            gst::MessageView::Error(error) => {
+                // Only the first error counts. Those after it are its consequences, and finding out their reasons may take seconds.
+                let first = !failed.swap(true, Ordering::Relaxed);
+                Some(RunReport::Failed(Failure::of(error, &source, first)))
+            }
+            gst::MessageView::Warning(warning) => Some(warned(warning, &source)),
+            _ => read(message, &kind, pipeline.upgrade().as_ref()),
+        };
+        if let Some(what) = report_of {
+            report(what);
         }
         gst::BusSyncReply::Drop
     });
@@ -298,15 +309,21 @@ fn encoded_pad(built: &Built, outputs: Option<&Arc<Outputs>>) -> Option<(Arc<Out
     Some((Arc::clone(outputs), built.encoded.as_ref()?.static_pad("sink")?))
 }
 
-/// What a message means for the stream.
+/// What a WARNING means for the stream.
+fn warned(warning: &gst::message::Warning, source: &SourceConfig) -> RunReport {
+    let posted = Posted::warning(warning);
+    let text = if posted.is_of_source() && !posted.is_own() {
+        posted.sentence(source, false)
+    } else {
+        posted.error.message().to_owned()
+    };
+    let decode = posted.error.matches(gst::StreamError::Decode);
+    if decode { RunReport::DecodeError(text) } else { RunReport::Warning(text) }
+}
+
+/// What another message means for the stream.
 fn read(message: &gst::Message, kind: &SourceKind, pipeline: Option<&gst::Pipeline>) -> Option<RunReport> {
     match message.view() {
-        gst::MessageView::Error(error) => Some(RunReport::Failed(Failure::of(error))),
-        gst::MessageView::Warning(warning) => {
-            let text = warning.error().message().to_owned();
-            let decode = warning.error().matches(gst::StreamError::Decode);
-            Some(if decode { RunReport::DecodeError(text) } else { RunReport::Warning(text) })
-        }
         gst::MessageView::Eos(_) => {
             // A source by HTTP whose length is known is a file, and has an end; a camera has none.
             let known = || pipeline.and_then(|p| p.query_duration::<gst::ClockTime>()).is_some();

@@ -118,6 +118,9 @@ fn encoded_source(
     source.connect_pad_added(move |source, pad| {
         let (Some(pipeline), Some(tee)) = (within.upgrade(), encoded.upgrade()) else { return };
         if !is_video(pad, true) {
+            if let Some(kind) = page(pad) {
+                gst::element_error!(source, gst::StreamError::WrongType, ("it is {kind}"));
+            }
             return;
         }
         if let Err(sentence) = parse(&pipeline, pad, &tee) {
@@ -125,6 +128,13 @@ fn encoded_source(
         }
     });
     Ok(Added { encoded: Some(tee), decoder: Some(decoder) })
+}
+
+/// The kind of a page or a text, which no stream of a video is: without an error, such a source would be silent.
+fn page(pad: &gst::Pad) -> Option<String> {
+    let caps = pad.current_caps().unwrap_or_else(|| pad.query_caps(None));
+    let name = caps.structure(0).filter(|_| !caps.is_any())?.name().to_string();
+    ["text/html", "text/plain", "application/xml"].contains(&name.as_str()).then_some(name)
 }
 
 /// Gives pictures without a timestamp the time at which they come to this pad: a camera that sends JPEG pictures by HTTP

@@ -215,7 +215,7 @@ impl Supervisor {
         let limit = seconds(self.limits.stall);
         let limit = if self.state == State::Starting { limit.max(FIRST_FRAME) } else { limit };
         if now.saturating_sub(self.alive) >= limit {
-            let text = format!("no frame has come for {} s", limit.as_secs_f64());
+            let text = format!("timeout: no frame has come for {} s", limit.as_secs_f64());
             return self.fail(now, Reason::Stall, text, chance);
         }
         vec![]

@@ -318,12 +318,12 @@ impl Thread {
             attempt: supervisor.attempt(),
             reason: supervisor.reason(),
             start_at: supervisor.start_at().map(|at| self.began + at),
-            error: supervisor.error().map(redacted),
+            error: self.error(),
             left_behind: supervisor.left_behind(),
             decode_errors: supervisor.decode_errors(),
         };
         *lock(&self.shared.supervisor) = supervised;
-        let error = supervisor.error().map(redacted).unwrap_or_default();
+        let error = self.error().unwrap_or_default();
         match supervisor.state() {
             state if before.0 == state => {
                 // The state is the same, but a start has failed at once.
@@ -343,6 +343,15 @@ impl Thread {
             }
             state => log::info(format_args!("stream '{name}': {}", state.name())),
         }
+    }
+
+    /// The last thing that went wrong. Where it is the source's, as if no frame comes, the address is in it.
+    fn error(&self) -> Option<String> {
+        let error = redacted(self.supervisor.error()?);
+        let of_source =
+            matches!(self.supervisor.reason(), Some(Reason::Stall | Reason::Decode | Reason::End));
+        let uri = self.spec.source.uri.to_string();
+        Some(if of_source && !error.contains(&uri) { format!("'{uri}': {error}") } else { error })
     }
 
     fn waits(&self, wait: Duration, error: &str) {

@@ -9,7 +9,7 @@ const APP: &str = "[application]\nenable-perf-measurement=1\n\
     [source0]\nenable=1\ntype=3\nuri=file://street.mp4\n\
     [source1]\nenable=1\ntype=3\nuri=file://street.mp4\n\
     [streammux]\nbatch-size=2\nwidth=160\nheight=120\n\
-    [primary-gie]\nenable=1\ngie-unique-id=1\nconfig-file=net.txt\n\
+    [primary-gie]\nenable=1\nbatch-size=2\ngie-unique-id=1\nconfig-file=net.txt\n\
     [tracker]\nenable=1\nll-config-file=sort.yml\n\
     [nvds-analytics]\nenable=1\nconfig-file=rules.txt\n\
     [osd]\nenable=1\nborder-width=3\n\
@@ -43,8 +43,16 @@ fn what_import_writes_is_right_and_runs() {
     let file = folder.join("serve.toml");
     let imported = command().arg("import").arg(folder.join("app.txt")).arg(&file).output().unwrap();
     assert!(imported.status.success(), "{imported:?}");
-    // The default port may be in use on this machine; the rest stays as it was written.
+    // The default port may be in use on this machine: then that is what the check finds.
+    let report = String::from_utf8_lossy(&imported.stderr);
+    let (keys, check) =
+        report.split_once("checked, as by cudainfer-serve --check").unwrap_or_else(|| panic!("{report}"));
+    let right = String::from_utf8_lossy(&imported.stdout).contains("right (sources: 2, pipelines: 2)");
+    assert!(right || check.contains("127.0.0.1:8080"), "{imported:?}");
+    assert!(keys.contains("the ONNX file's batch is fixed at 1"), "{keys}");
+    // Another port; the rest stays as it was written.
     let text = std::fs::read_to_string(&file).unwrap();
+    assert!(!text.contains("batch-size"), "{text}");
     std::fs::write(&file, text.replace("[server]\n", "[server]\nlisten = '127.0.0.1:0'\n")).unwrap();
 
     let checked = command().arg("--check").arg(&file).output().unwrap();

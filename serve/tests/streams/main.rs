@@ -13,4 +13,5 @@ mod live;
 mod recorded;
 mod starting;
 mod trial;
+mod unreachable;
 mod video;

@@ -91,7 +91,8 @@ fn broken_video_is_counted_and_starts_the_stream_again_beyond_a_limit_only() {
     let strict = of(&fleet, "strict");
     // It may be playing again.
     let error = strict.last_error.as_deref().or(strict.previous_error.as_deref());
-    assert_eq!(error, Some("the decoder has failed 2 times within a minute"));
+    let expected = format!("'file://{}': the decoder has failed 2 times within a minute", file.display());
+    assert_eq!(error, Some(expected.as_str()));
     assert!(strict.attempt >= 2, "the waits grow: {strict:?}");
     assert!(fleet.own_metrics().contains(&format!(
         "cudainfer_serve_decode_errors_total{{stream=\"patient\"}} {}",

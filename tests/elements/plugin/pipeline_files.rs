@@ -1,8 +1,9 @@
 //! The pipelines of pipelines/, on the first frames of the video that scripts/setup fetches; by gst-validate-1.0, if
 //! `GST_VALIDATE_PROGRAM` names it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use cudainfer_tests::validator::play;
 use cudainfer_tests::{TestPipeline, buffers, end, fetched, model, push, root, run, scratch};
@@ -135,6 +136,32 @@ fn tiled_shows_four_videos_each_in_its_place() {
     assert!(apart(&tiles[0], &tiles[2]) < 6.0 && apart(&tiles[0], &tiles[3]) < 6.0);
     assert!(apart(&tiles[0], &tiles[1]) > 40.0);
     assert!(tiles[1].iter().filter(|luma| **luma < 40).count() > 600 * 440);
+}
+
+#[test]
+fn tiled_makes_tiles_of_one_size_of_videos_whose_pixels_are_not_square() {
+    let folder = scratch("tiled-pal");
+    let (pal, output) = (folder.join("pal.mkv").display().to_string(), folder.join("out.mp4"));
+    run(&format!(
+        "videotestsrc num-buffers=10 ! video/x-raw,format=I420,width=720,height=576,framerate=10/1,pixel-aspect-ratio=16/15 \
+         ! matroskamux ! filesink location={pal}"
+    ))
+    .succeeds();
+    let output = output.display().to_string();
+    let videos = ["video1", "video2", "video3", "video4"].map(|key| (key, pal.as_str()));
+    let values: Vec<_> = videos.into_iter().chain([("output", output.as_str())]).collect();
+    play(&launch("tiled", &values));
+    let pipeline = TestPipeline::new(&format!("filesrc location={output} ! decodebin ! fakesink name=out"));
+    let sizes = Arc::new(Mutex::new(BTreeSet::new()));
+    let seen = Arc::clone(&sizes);
+    pipeline.watch("out", move |_, caps| {
+        let caps = caps.structure(0).unwrap();
+        let size = ["width", "height"].map(|side| caps.get::<i32>(side).unwrap());
+        seen.lock().unwrap().insert(size);
+    });
+    pipeline.play();
+    pipeline.wait().succeeds();
+    assert_eq!(sizes.lock().unwrap().iter().collect::<Vec<_>>(), [&[1280, 960]]);
 }
 
 #[test]

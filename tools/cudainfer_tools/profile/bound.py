@@ -42,9 +42,13 @@ class Facts:
     cores: int
     # The system's load before the pipeline started.
     load_before: float | None = None
+    # Whether the machine has an NVIDIA GPU.
+    has_gpu: bool = True
 
     @classmethod
-    def of(cls, trace: Trace, cpu_seconds: float | None, cores: int, load_before: float | None = None) -> Facts:
+    def of(
+        cls, trace: Trace, cpu_seconds: float | None, cores: int, load_before: float | None = None, *, has_gpu: bool = True
+    ) -> Facts:
         """The facts of a trace."""
         used = cpu_seconds / trace.seconds if cpu_seconds is not None and trace.seconds else None
         return cls(
@@ -56,6 +60,7 @@ class Facts:
             used,
             cores,
             load_before,
+            has_gpu,
         )
 
     def stat(self, name: str, key: str) -> int:
@@ -291,7 +296,9 @@ def notes(facts: Facts) -> list[str]:
             f"Other processes kept {facts.load_before:.1f} of {facts.cores} cores busy when the pipeline started, so its figures are too low."
         )
     for element in facts.elements:
-        if fallbacks := facts.stat(element.name, "fallbacks"):
+        # Without a GPU, the CPU is the only path, and elements that looked for a GPU count that once.
+        fallbacks = facts.stat(element.name, "fallbacks")
+        if fallbacks > (0 if facts.has_gpu else 1):
             found.append(f"{element.name} took a slower path for {fallbacks:,} of its frames (GST_DEBUG=cudainfer*:4 says why).")
         if (waits := facts.a_frame(element.name, "host-waits")) > 1.5:
             found.append(f"{element.name} waits for the GPU {waits:.1f} times a frame.")

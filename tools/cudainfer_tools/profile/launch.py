@@ -60,6 +60,7 @@ def launch(arguments: list[str], folder: Path, seconds: float | None) -> int:
         "memory_bytes": usage.ru_maxrss * 1024,
         "cores": len(os.sched_getaffinity(0)),
         "load_before": load,
+        "has_gpu": any(Path("/dev").glob("nvidia[0-9]*")) or Path("/dev/dxg").exists(),
         "processor": machine.processor(),
         "gpu": sampler.name,
         "gpu_columns": ["seconds", *GPU_COLUMNS],

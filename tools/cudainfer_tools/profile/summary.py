@@ -33,7 +33,13 @@ def read(folder: Path) -> Profile:
     found = trace.load(folder)
     file = folder / "run.json"
     run = json.loads(file.read_text()) if file.is_file() else {}
-    facts = bound.Facts.of(found, run.get("cpu_seconds"), run.get("cores") or os.cpu_count() or 1, run.get("load_before"))
+    facts = bound.Facts.of(
+        found,
+        run.get("cpu_seconds"),
+        run.get("cores") or os.cpu_count() or 1,
+        run.get("load_before"),
+        has_gpu=run.get("has_gpu", True),
+    )
     return Profile(folder, run, found, facts, bound.of(facts), bound.notes(facts), measures.frames(found))
 
 

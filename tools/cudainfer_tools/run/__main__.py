@@ -30,7 +30,8 @@ def main(words: list[str]) -> None:
     if option == "--help":
         print(chosen.summary)
         for name, key in chosen.keys.items():
-            print(f"  {name + '=' + (key.default or '...'):<38}{key.help}")
+            absent = ": cudainfer-setup-models installs one" if key.is_fetched and key.present is None else ""
+            print(f"  {name + '=' + (key.present or '...'):<38}{key.help}{absent}")
         return
     arguments = chosen.arguments(pipeline.values(words[1:]))
     command = pipeline.command(arguments, "-e")

@@ -6,7 +6,9 @@ mod parsers;
 mod sidecar;
 mod task;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use cudainfer_model::onnx;
 
 use super::document::Document;
 use super::element::Element;
@@ -159,10 +161,11 @@ fn of_file(gie: Section<'_>, property: Section<'_>, primary: bool) -> ImportedNe
             Vec::new()
         }
     };
+    let model = model(property);
     let network = ImportedNetwork {
         id,
         task,
-        model: model(property),
+        model: model.clone(),
         sidecar: sidecar::text(property, task, &labels, reading),
         labels: labels.names,
         operates_on: secondary.then_some((upstream, classes)),
@@ -173,11 +176,32 @@ fn of_file(gie: Section<'_>, property: Section<'_>, primary: bool) -> ImportedNe
         } else {
             either("interval").unwrap_or(0)
         },
-        engine: engine(property, either("batch-size")),
+        engine: engine(property, batch(gie, property, model.as_deref())),
         decoder,
     };
     property.finish(PROPERTY);
     network
+}
+
+/// The batch, if the configuration sets one that the ONNX file can take. A file with a fixed batch takes that one alone.
+fn batch(gie: Section<'_>, property: Section<'_>, model: Option<&Path>) -> Option<i64> {
+    let in_file = property.integer("batch-size");
+    let (section, batch) = match gie.integer("batch-size") {
+        Some(batch) => (gie, batch),
+        None => (property, in_file?),
+    };
+    let Some(fixed) = model.and_then(onnx::fixed_batch) else { return Some(batch) };
+    if i64::try_from(fixed) != Ok(batch) {
+        section.note(
+            "batch-size",
+            Differs,
+            format!(
+                "the ONNX file's batch is fixed at {fixed}, so batch-size is left out and a run takes {fixed}. Export the model with \
+                 an open batch, as dynamic axis 0, and set batch-size={batch}"
+            ),
+        );
+    }
+    None
 }
 
 /// The properties of trtinfer.

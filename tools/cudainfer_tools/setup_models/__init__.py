@@ -1,0 +1,1 @@
+"""The models and videos that the packaged pipelines take if no others are named."""
