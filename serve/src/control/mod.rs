@@ -4,11 +4,15 @@
 
 mod access;
 mod answer;
+mod configuration;
 mod connections;
+mod counts;
 mod deepstream;
+mod elements;
 mod files;
 mod health;
 mod incoming;
+mod live;
 mod metrics;
 mod page;
 mod picture;
@@ -21,6 +25,7 @@ mod shared;
 mod snapshot;
 mod streams;
 mod table;
+mod test_picture;
 mod tls;
 mod zones;
 

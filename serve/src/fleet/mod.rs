@@ -2,6 +2,10 @@
 
 mod change;
 mod check;
+mod configuration;
+mod counts;
+mod elements;
+mod first_frame;
 mod gpu;
 mod held;
 mod model;
@@ -15,6 +19,7 @@ mod trial;
 
 pub use change::{Applied, Change};
 pub use check::{check, try_lines};
+pub use counts::ZoneCounts;
 pub use model::ModelChange;
 pub use refusal::Refusal;
 pub use status::{FleetStatus, PipelineStatus};

@@ -1,0 +1,242 @@
+//! `GET /v1/streams/{name}/live.jpg`: the newest frame, small, for pages that ask for it again and again.
+//!
+//! A picture is made only when somebody asks, and whoever asks for the same at that time gets the same one. The pipeline that
+//! draws, scales and encodes stays while it is asked for.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::http::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
+
+use super::answer::{Query, Refused};
+use super::picture::{Drawn, Painter};
+use super::shared::{Control, ControlState, blocking};
+use super::streams::known;
+
+/// The widths that a request may have, in pixels. They are rounded up to a multiple of `STEP`, so that pages of several sizes share
+/// pictures.
+const WIDTHS: std::ops::RangeInclusive<u32> = 16..=1920;
+const STEP: u32 = 160;
+const DEFAULT_WIDTH: u32 = 320;
+
+/// For how long a picture serves those who ask after it was begun: whatever the number of clients, a stream has at most ten a second
+/// of one size.
+const SHARED: Duration = Duration::from_millis(100);
+
+/// How long a pipeline stays that nobody asks for.
+const IDLE: Duration = Duration::from_secs(5);
+
+/// The query.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Look {
+    /// Width of the picture in pixels.
+    width: Option<u32>,
+    /// Whether results are drawn; true if not given.
+    overlay: Option<bool>,
+    /// Whether zones are drawn with them; true if not given.
+    zones: Option<bool>,
+}
+
+/// What can be asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct View {
+    stream: String,
+    width: u32,
+    drawn: Drawn,
+}
+
+/// The picture of a view, and what makes it.
+#[derive(Default)]
+struct Slot {
+    painter: Option<Painter>,
+    last: Option<Last>,
+}
+
+/// A picture that was made.
+struct Last {
+    begun: Instant,
+    tag: Option<String>,
+    jpeg: Bytes,
+}
+
+/// The views that are asked for.
+#[derive(Default)]
+pub struct LivePictures {
+    slots: Mutex<HashMap<View, (Instant, Arc<AsyncMutex<Slot>>)>>,
+}
+
+impl LivePictures {
+    fn slots(&self) -> std::sync::MutexGuard<'_, HashMap<View, (Instant, Arc<AsyncMutex<Slot>>)>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The slot of a view, and whether it is new.
+    fn slot(&self, view: &View) -> (Arc<AsyncMutex<Slot>>, bool) {
+        let mut slots = self.slots();
+        let is_new = !slots.contains_key(view);
+        let (asked, slot) = slots.entry(view.clone()).or_insert_with(|| (Instant::now(), Arc::default()));
+        *asked = Instant::now();
+        (Arc::clone(slot), is_new)
+    }
+
+    /// Takes a view away that nobody has asked for lately.
+    fn take_idle(&self, view: &View) -> Option<Arc<AsyncMutex<Slot>>> {
+        let mut slots = self.slots();
+        let idle = slots.get(view).is_some_and(|(asked, _)| asked.elapsed() >= IDLE);
+        idle.then(|| slots.remove(view)).flatten().map(|(_, slot)| slot)
+    }
+
+    /// How many views have a pipeline.
+    #[cfg(test)]
+    fn count(&self) -> usize {
+        self.slots().len()
+    }
+}
+
+pub async fn live(
+    State(control): ControlState,
+    Path(name): Path<String>,
+    Query(look): Query<Look>,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    let width = look.width.unwrap_or(DEFAULT_WIDTH);
+    if !WIDTHS.contains(&width) {
+        let sentence =
+            format!("width={width} is out of range: expected {} to {}", WIDTHS.start(), WIDTHS.end());
+        return Err(Refused::new(StatusCode::BAD_REQUEST, sentence));
+    }
+    known(&control, &name)?;
+    let drawn = match (look.overlay.unwrap_or(true), look.zones.unwrap_or(true)) {
+        (false, _) => Drawn::Nothing,
+        (true, false) => Drawn::Objects,
+        (true, true) => Drawn::All,
+    };
+    let view = View { stream: name, width: width.next_multiple_of(STEP), drawn };
+    let asked = Instant::now();
+    let (slot, is_new) = control.live.slot(&view);
+    if is_new {
+        tokio::spawn(forget_when_idle(Arc::clone(&control), view.clone()));
+    }
+    let mut slot = slot.lock_owned().await;
+    let begun = slot.last.as_ref().map(|last| last.begun);
+    if begun.is_none_or(|begun| begun + SHARED < asked) {
+        let Some(sample) = control.fleet.last_sample(&view.stream) else {
+            return Err(Refused::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                format!(
+                    "the stream '{}' has no frame yet: GET /v1/streams/{} says what it waits for",
+                    view.stream, view.stream
+                ),
+            ));
+        };
+        let tag = tag(&sample);
+        if tag.is_some() && wanted(&headers) == tag.as_deref() {
+            return Ok((StatusCode::NOT_MODIFIED, [(ETAG, tag.unwrap_or_default())]).into_response());
+        }
+        let is_same = tag.is_some() && slot.last.as_ref().is_some_and(|last| last.tag == tag);
+        if !is_same {
+            slot = made(&control, slot, view, sample, tag).await?;
+        }
+    }
+    let Some(Last { tag, jpeg, .. }) = &slot.last else {
+        return Err(Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "no picture was made"));
+    };
+    if tag.is_some() && wanted(&headers) == tag.as_deref() {
+        return Ok((StatusCode::NOT_MODIFIED, [(ETAG, tag.clone().unwrap_or_default())]).into_response());
+    }
+    let mut response = ([(CONTENT_TYPE, "image/jpeg")], jpeg.clone()).into_response();
+    if let Some(tag) = tag.as_deref().and_then(|tag| tag.parse().ok()) {
+        response.headers_mut().insert(ETAG, tag);
+    }
+    Ok(response)
+}
+
+/// Makes the picture of a frame.
+async fn made(
+    control: &Arc<Control>,
+    mut slot: OwnedMutexGuard<Slot>,
+    view: View,
+    sample: gst::Sample,
+    tag: Option<String>,
+) -> Result<OwnedMutexGuard<Slot>, Refused> {
+    let bug = |_| Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "no picture can be made any more");
+    let _turn = control.pictures.acquire().await.map_err(bug)?;
+    // A stream whose own pipeline draws is not drawn on again.
+    let draws = control.fleet.draws(&view.stream);
+    let (slot, made) = blocking(move || {
+        let begun = Instant::now();
+        let drawn = if draws { Drawn::Nothing } else { view.drawn };
+        let made = Painter::picture(&mut slot.painter, &sample, view.width, drawn);
+        let made = made.map(|jpeg| slot.last = Some(Last { begun, tag, jpeg: jpeg.into() }));
+        (slot, made)
+    })
+    .await?;
+    made.map_err(|sentence| Refused::new(StatusCode::INTERNAL_SERVER_ERROR, sentence))?;
+    Ok(slot)
+}
+
+/// What names a frame: its buffer and its time. A buffer is used again for a later frame, which has another time. A frame without a
+/// time has no name.
+fn tag(sample: &gst::Sample) -> Option<String> {
+    let buffer = sample.buffer()?;
+    Some(format!("\"{:x}-{:x}\"", buffer.pts()?.nseconds(), buffer.as_ptr().addr()))
+}
+
+/// The picture that the client has.
+fn wanted(headers: &HeaderMap) -> Option<&str> {
+    headers.get(IF_NONE_MATCH)?.to_str().ok()
+}
+
+/// Waits until nobody asks for a view any more, and stops its pipeline.
+async fn forget_when_idle(control: Arc<Control>, view: View) {
+    loop {
+        tokio::time::sleep(IDLE).await;
+        if let Some(slot) = control.live.take_idle(&view) {
+            // Stopping a pipeline takes time, which the thread that answers requests does not have.
+            let _ = tokio::task::spawn_blocking(move || drop(slot)).await;
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(pts: Option<u64>) -> gst::Sample {
+        gst::init().unwrap();
+        let mut buffer = gst::Buffer::with_size(4).unwrap();
+        buffer.get_mut().unwrap().set_pts(pts.map(gst::ClockTime::from_nseconds));
+        gst::Sample::builder().buffer(&buffer).build()
+    }
+
+    #[test]
+    fn a_frame_has_one_name_and_another_frame_another() {
+        let (one, two) = (sample(Some(1)), sample(Some(2)));
+        assert_eq!(tag(&one), tag(&one.clone()));
+        assert_ne!(tag(&one), tag(&two));
+        assert_eq!(tag(&sample(None)), None, "a frame without a time may be any");
+    }
+
+    #[test]
+    fn a_view_is_kept_while_it_is_asked_for() {
+        let pictures = LivePictures::default();
+        let view = View { stream: "a".into(), width: 320, drawn: Drawn::All };
+        let other = View { width: 640, ..view.clone() };
+        assert!(pictures.slot(&view).1);
+        assert!(!pictures.slot(&view).1, "it is shared");
+        assert!(pictures.slot(&other).1);
+        assert!(pictures.take_idle(&view).is_none(), "somebody has just asked");
+        pictures.slots().get_mut(&view).unwrap().0 = Instant::now().checked_sub(IDLE).unwrap();
+        assert!(pictures.take_idle(&view).is_some());
+        assert_eq!(pictures.count(), 1);
+    }
+}
