@@ -76,6 +76,24 @@ export async function picture(path, tag, signal) {
   return { blob: await body(answer, (answer) => answer.blob()), tag: answer.headers.get("etag") };
 }
 
+/**
+ * The pictures of several streams: for each `{ stream, tag }` one `{ tag, jpeg }` with bytes, `{ tag }` if it is still the one with that tag,
+ * or `{ status, error }`. The answer is a line of JSON, and after it the pictures in its order.
+ */
+export async function pictures(wanted, width, signal) {
+  const names = wanted.map(({ stream, tag }) => (tag ? `${stream}:${tag}` : stream)).join(",");
+  const answer = await ask("GET", withQuery("v1/live", { width, pictures: names }), { signal });
+  const bytes = await body(answer, (answer) => answer.arrayBuffer());
+  const end = new Uint8Array(bytes).indexOf(10);
+  const list = JSON.parse(new TextDecoder().decode(bytes.slice(0, end)));
+  let at = end + 1;
+  return list.map(({ size, ...each }) => {
+    if (!size) return each;
+    at += size;
+    return { ...each, jpeg: new Blob([bytes.slice(at - size, at)], { type: "image/jpeg" }) };
+  });
+}
+
 /** The path of a stream, or of what belongs to it. */
 export function ofStream(name, rest = "") {
   return `v1/streams/${encodeURIComponent(name)}${rest}`;

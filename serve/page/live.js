@@ -26,7 +26,7 @@ export class LivePicture {
   #abort = null;
   #isInView = false;
 
-  /** `path` gives what is asked for now; `failed` is called with the service's sentence, and with "" after each picture. */
+  /** `path` gives what is asked for now; `failed` is called with a sentence, and with "" after each picture. */
   constructor(image, path, failed) {
     this.image = image;
     this.#path = path;
@@ -72,7 +72,8 @@ export class LivePicture {
       wait = pause(inView, performance.now() - begun);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      if (!abort.signal.aborted) this.#failed(error.message);
+      // Why there is none, the state of the camera says.
+      if (!abort.signal.aborted) this.#failed(error.status === 503 ? "No picture yet." : error.message);
     } finally {
       this.#abort = null;
     }

@@ -1,8 +1,8 @@
 // How often pictures are asked for.
 
 /** Pictures a second of all that are in view, and the limits for one. */
-const TOTAL = 20;
-const SLOWEST = 1.25;
+const TOTAL = 16;
+const SLOWEST = 1.1;
 const FASTEST = 5;
 
 /**

@@ -5,23 +5,26 @@ import { attempt } from "./attempt.js";
 import { $, setText } from "./dom.js";
 import { download } from "./download.js";
 import { eventText } from "./event-item.js";
+import { show } from "./live.js";
 import { addressOf } from "./router.js";
 
 const dialog = $("playback");
 const video = $("playback-video");
+const picture = $("playback-picture");
 const place = $("playback-error");
 let url = null;
 let shown = null;
 
-/** Plays the recording of an event; an event without one has its picture in the list only, and the dialog says so. */
+/** Plays the recording of an event; one without a recording has its picture, as large as it is. */
 export function play(event) {
   shown = event;
   $("playback-title").textContent = eventText(event);
   setText(place, "");
   setText($("playback-status"), "");
   $("playback-download").disabled = video.hidden = !event.recording;
+  picture.hidden = true;
   if (!dialog.open) dialog.showModal();
-  if (!event.recording) return setText(place, "There is no recording of this event.");
+  if (!event.recording) return showPicture(event);
   attempt(place, async () => {
     // Without a token, the video reads the parts that it plays; it cannot send one.
     const source = hasToken() ? (url = URL.createObjectURL(await blob(event.recording))) : event.recording;
@@ -30,6 +33,17 @@ export function play(event) {
     video.currentTime = event.offset ?? 0;
     // A browser may want a click first.
     await video.play().catch(() => {});
+  });
+}
+
+async function showPicture(event) {
+  setText($("playback-status"), "There is no recording of this event.");
+  if (!event.snapshot) return;
+  await attempt(place, async () => {
+    const read = await blob(event.snapshot);
+    if (shown !== event) return;
+    await show(picture, read);
+    picture.hidden = false;
   });
 }
 

@@ -1,18 +1,16 @@
 // The wall: the picture, the state and the figures of every camera.
 
-import { ofStream, withQuery } from "./api.js";
 import { $, keyed, make, setText } from "./dom.js";
-import { LivePicture } from "./live.js";
+import { LiveWall } from "./live-wall.js";
 import { addressOf, isShown } from "./router.js";
 import { countText, counts, figures, onState, streams } from "./state.js";
 
-/** The live picture of each card. */
-const pictures = new WeakMap();
+const pictures = new LiveWall();
 
 function card(stream) {
-  const image = make("img", { alt: "" });
+  const canvas = make("canvas");
   const sentence = make("span", { className: "no-picture" });
-  const frame = make("span", { className: "picture" }, image, sentence);
+  const frame = make("span", { className: "picture" }, canvas, sentence);
   const name = make("span", { className: "name", textContent: stream.name });
   const link = make("a", { href: addressOf("camera", stream.name), className: "open", data: { stream: stream.name } }, frame, name);
   const element = make(
@@ -24,11 +22,7 @@ function card(stream) {
     make("ul", { className: "counts" }),
     make("p", { className: "error" }),
   );
-  const width = () => Math.min(640, Math.max(160, Math.round(image.clientWidth * Math.min(2, devicePixelRatio))));
-  const path = () => withQuery(ofStream(stream.name, "/live.jpg"), { width: Math.ceil(width() / 160) * 160 });
-  const live = new LivePicture(image, path, (message) => setText(sentence, message));
-  pictures.set(element, live);
-  live.start();
+  pictures.add(canvas, stream.name, (message) => setText(sentence, message));
   return element;
 }
 
@@ -58,10 +52,14 @@ function update(element, stream) {
   setText(error, stream["last-error"] ?? "");
 }
 
+function stop(card) {
+  pictures.remove(card.querySelector("canvas"));
+}
+
 function render() {
   if (!isShown("wall")) return;
   const gone = keyed($("list"), streams, (stream) => stream.name, card, update);
-  gone.forEach((element) => pictures.get(element)?.stop());
+  gone.forEach(stop);
   $("no-cameras").hidden = streams.length > 0;
 }
 
@@ -70,5 +68,5 @@ onState(render);
 export const view = {
   title: () => "Cameras",
   show: render,
-  hide: () => keyed($("list"), [], () => "", null, null).forEach((element) => pictures.get(element)?.stop()),
+  hide: () => keyed($("list"), [], () => "", null, null).forEach(stop),
 };

@@ -1,4 +1,4 @@
-//! `GET /v1/streams/{name}/live.jpg`: the newest frame, small, for pages that ask for it again and again.
+//! `GET /v1/streams/{name}/live.jpg` and `GET /v1/live`: the newest frames, small, for pages that ask for them again and again.
 //!
 //! A picture is made only when somebody asks, and whoever asks for the same at that time gets the same one. The pipeline that
 //! draws, scales and encodes stays while it is asked for.
@@ -13,6 +13,7 @@ use axum::http::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
+use serde_json::{Value, json};
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
 use super::answer::{Query, Refused};
@@ -33,7 +34,10 @@ const SHARED: Duration = Duration::from_millis(100);
 /// How long a pipeline stays that nobody asks for.
 const IDLE: Duration = Duration::from_secs(5);
 
-/// The query.
+/// The most pictures in one answer.
+const MOST: usize = 64;
+
+/// The query of one picture.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Look {
@@ -42,6 +46,20 @@ pub struct Look {
     /// Whether results are drawn; true if not given.
     overlay: Option<bool>,
     /// Whether zones are drawn with them; true if not given.
+    zones: Option<bool>,
+}
+
+/// The query of several.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LookAtMany {
+    /// The streams, with commas between them, each with `:TAG` after it if the client has its picture.
+    pictures: String,
+    /// As in [`Look`].
+    width: Option<u32>,
+    /// As in [`Look`].
+    overlay: Option<bool>,
+    /// As in [`Look`].
     zones: Option<bool>,
 }
 
@@ -101,62 +119,118 @@ impl LivePictures {
     }
 }
 
+/// What is drawn, and the width that streams have in common.
+fn asked(width: Option<u32>, overlay: Option<bool>, zones: Option<bool>) -> Result<(u32, Drawn), Refused> {
+    let width = width.unwrap_or(DEFAULT_WIDTH);
+    if !WIDTHS.contains(&width) {
+        let sentence =
+            format!("width={width} is out of range: expected {} to {}", WIDTHS.start(), WIDTHS.end());
+        return Err(Refused::new(StatusCode::BAD_REQUEST, sentence));
+    }
+    let drawn = match (overlay.unwrap_or(true), zones.unwrap_or(true)) {
+        (false, _) => Drawn::Nothing,
+        (true, false) => Drawn::Objects,
+        (true, true) => Drawn::All,
+    };
+    Ok((width.next_multiple_of(STEP), drawn))
+}
+
 pub async fn live(
     State(control): ControlState,
     Path(name): Path<String>,
     Query(look): Query<Look>,
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
-    let width = look.width.unwrap_or(DEFAULT_WIDTH);
-    if !WIDTHS.contains(&width) {
-        let sentence =
-            format!("width={width} is out of range: expected {} to {}", WIDTHS.start(), WIDTHS.end());
+    let (width, drawn) = asked(look.width, look.overlay, look.zones)?;
+    let client =
+        headers.get(IF_NONE_MATCH).and_then(|tag| tag.to_str().ok()).map(|tag| tag.trim_matches('"'));
+    let Seen { tag, jpeg } = newest(&control, View { stream: name, width, drawn }, client).await?;
+    let mut response = match jpeg {
+        None => StatusCode::NOT_MODIFIED.into_response(),
+        Some(jpeg) => ([(CONTENT_TYPE, "image/jpeg")], jpeg).into_response(),
+    };
+    if let Some(tag) = tag.and_then(|tag| format!("\"{tag}\"").parse().ok()) {
+        response.headers_mut().insert(ETAG, tag);
+    }
+    Ok(response)
+}
+
+/// Pictures of several streams in one answer: a line of JSON, and after it the pictures in its order.
+pub async fn many(State(control): ControlState, Query(look): Query<LookAtMany>) -> Result<Response, Refused> {
+    let (width, drawn) = asked(look.width, look.overlay, look.zones)?;
+    let pictures: Vec<&str> = look.pictures.split(',').filter(|picture| !picture.is_empty()).collect();
+    if pictures.len() > MOST {
+        let sentence = format!("{} pictures are asked for: expected {MOST} at most", pictures.len());
         return Err(Refused::new(StatusCode::BAD_REQUEST, sentence));
     }
-    known(&control, &name)?;
-    let drawn = match (look.overlay.unwrap_or(true), look.zones.unwrap_or(true)) {
-        (false, _) => Drawn::Nothing,
-        (true, false) => Drawn::Objects,
-        (true, true) => Drawn::All,
-    };
-    let view = View { stream: name, width: width.next_multiple_of(STEP), drawn };
+    let mut making = Vec::new();
+    for picture in pictures {
+        let (stream, tag) =
+            picture.split_once(':').map_or((picture, None), |(stream, tag)| (stream, Some(tag)));
+        let (control, stream, tag) = (Arc::clone(&control), stream.to_owned(), tag.map(str::to_owned));
+        let view = View { stream: stream.clone(), width, drawn };
+        // All at once: a stream whose picture takes long holds up no other one's.
+        making.push((stream, tokio::spawn(async move { newest(&control, view, tag.as_deref()).await })));
+    }
+    let (mut list, mut body) = (Vec::new(), Vec::new());
+    for (stream, made) in making {
+        let bug = |_| Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "no picture was made");
+        list.push(match made.await.map_err(bug).flatten() {
+            Ok(Seen { tag, jpeg: None }) => json!({ "stream": stream, "tag": tag }),
+            Ok(Seen { tag, jpeg: Some(jpeg) }) => {
+                body.extend_from_slice(&jpeg);
+                json!({ "stream": stream, "tag": tag, "size": jpeg.len() })
+            }
+            Err(refused) => {
+                json!({ "stream": stream, "status": refused.status.as_u16(), "error": refused.sentence })
+            }
+        });
+    }
+    let mut whole = Value::Array(list).to_string().into_bytes();
+    whole.push(b'\n');
+    whole.append(&mut body);
+    Ok(([(CONTENT_TYPE, "application/octet-stream")], whole).into_response())
+}
+
+/// The newest picture of a view: its tag, if the frame has a name, and its bytes, unless the client has them.
+struct Seen {
+    tag: Option<String>,
+    jpeg: Option<Bytes>,
+}
+
+/// The newest picture of a view for a client that has the one with the tag `client`.
+async fn newest(control: &Arc<Control>, view: View, client: Option<&str>) -> Result<Seen, Refused> {
+    known(control, &view.stream)?;
     let asked = Instant::now();
     let (slot, is_new) = control.live.slot(&view);
     if is_new {
-        tokio::spawn(forget_when_idle(Arc::clone(&control), view.clone()));
+        tokio::spawn(forget_when_idle(Arc::clone(control), view.clone()));
     }
     let mut slot = slot.lock_owned().await;
-    let begun = slot.last.as_ref().map(|last| last.begun);
-    if begun.is_none_or(|begun| begun + SHARED < asked) {
+    if slot.last.as_ref().is_none_or(|last| last.begun + SHARED < asked) {
         let Some(sample) = control.fleet.last_sample(&view.stream) else {
             return Err(Refused::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 format!(
-                    "the stream '{}' has no frame yet: GET /v1/streams/{} says what it waits for",
-                    view.stream, view.stream
+                    "the stream '{0}' has no frame yet: GET /v1/streams/{0} says what it waits for",
+                    view.stream
                 ),
             ));
         };
         let tag = tag(&sample);
-        if tag.is_some() && wanted(&headers) == tag.as_deref() {
-            return Ok((StatusCode::NOT_MODIFIED, [(ETAG, tag.unwrap_or_default())]).into_response());
+        if tag.is_some() && client == tag.as_deref() {
+            return Ok(Seen { tag, jpeg: None });
         }
         let is_same = tag.is_some() && slot.last.as_ref().is_some_and(|last| last.tag == tag);
         if !is_same {
-            slot = made(&control, slot, view, sample, tag).await?;
+            slot = made(control, slot, view, sample, tag).await?;
         }
     }
     let Some(Last { tag, jpeg, .. }) = &slot.last else {
         return Err(Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "no picture was made"));
     };
-    if tag.is_some() && wanted(&headers) == tag.as_deref() {
-        return Ok((StatusCode::NOT_MODIFIED, [(ETAG, tag.clone().unwrap_or_default())]).into_response());
-    }
-    let mut response = ([(CONTENT_TYPE, "image/jpeg")], jpeg.clone()).into_response();
-    if let Some(tag) = tag.as_deref().and_then(|tag| tag.parse().ok()) {
-        response.headers_mut().insert(ETAG, tag);
-    }
-    Ok(response)
+    let has = tag.is_some() && client == tag.as_deref();
+    Ok(Seen { tag: tag.clone(), jpeg: (!has).then(|| jpeg.clone()) })
 }
 
 /// Makes the picture of a frame.
@@ -187,12 +261,7 @@ async fn made(
 /// time has no name.
 fn tag(sample: &gst::Sample) -> Option<String> {
     let buffer = sample.buffer()?;
-    Some(format!("\"{:x}-{:x}\"", buffer.pts()?.nseconds(), buffer.as_ptr().addr()))
-}
-
-/// The picture that the client has.
-fn wanted(headers: &HeaderMap) -> Option<&str> {
-    headers.get(IF_NONE_MATCH)?.to_str().ok()
+    Some(format!("{:x}-{:x}", buffer.pts()?.nseconds(), buffer.as_ptr().addr()))
 }
 
 /// Waits until nobody asks for a view any more, and stops its pipeline.

@@ -39,6 +39,7 @@ files![
     "frame.js",
     "ground.js",
     "handle.js",
+    "live-wall.js",
     "live.js",
     "login.js",
     "pace.js",

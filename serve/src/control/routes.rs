@@ -55,6 +55,7 @@ fn table() -> Vec<Route> {
         route("/v1/streams/{name}/recordings", get(files::list)),
         route("/v1/streams/{name}/recordings/{file}", get(files::recording)),
         route("/v1/streams/{name}/hls/{file}", get(files::hls)),
+        route("/v1/live", get(live::many)),
         route("/v1/counts", get(counts::counts)),
         route("/v1/configuration.toml", get(configuration::configuration)),
         route("/v1/test-picture", post(test_picture::test_picture)),

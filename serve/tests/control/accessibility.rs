@@ -38,7 +38,7 @@ fn axe_finds_nothing_in_any_view_light_and_dark_wide_and_narrow() {
     for (scheme, width) in [("light", 1280), ("dark", 1280), ("light", 390), ("dark", 2560)] {
         page.become_window(width, 1400, scheme);
         for (address, ready) in [
-            ("wall", "document.querySelector('[data-stream=door] img')?.naturalWidth > 0"),
+            ("wall", "document.querySelector('[data-stream=door] canvas')?.width === 320"),
             (
                 "camera/door",
                 "document.querySelector('#set-gpunms-confidence') && document.querySelector('#zones li')",

@@ -229,6 +229,11 @@ fn streams(api: &mut Description) {
         api.compare("get", live, &again);
         again.status == 304
     });
+    let many = api.ask("get", "/v1/live", "/v1/live?pictures=door,nobody&width=160", None);
+    let list = many.body.split(|byte| *byte == b'\n').next().unwrap();
+    let list: Value = serde_json::from_slice(list).unwrap();
+    assert_eq!((&list[0]["stream"], &list[1]["status"]), (&json!("door"), &json!(404)), "{list}");
+    assert_eq!(api.ask("get", "/v1/live", "/v1/live?pictures=door&width=1921", None).status, 400);
     let elements = "/v1/streams/{name}/elements";
     assert_eq!(api.ask("get", elements, "/v1/streams/door/elements", None).status, 200);
     let dead = json!({"name": "dead", "uri": "rtsp://127.0.0.1:1/none", "pipeline": "plain"});

@@ -39,6 +39,40 @@ fn a_frame_that_has_not_changed_is_not_sent_again_and_the_next_one_is() {
 }
 
 #[test]
+fn pictures_of_several_streams_come_in_one_answer_and_those_that_the_client_has_do_not() {
+    let more = "[[source]]\nname = 'slow'\npipeline = 'plain'\nuri = 'test://ball?width=64&height=48&rate=1'\n\
+                [[source]]\nname = 'dead'\npipeline = 'plain'\nuri = 'rtsp://127.0.0.1:1/none'\n";
+    let service = Service::start(&(configuration("") + more));
+    service.plays("slow");
+    service.plays("door");
+    let pictures = |wanted: &str| {
+        let body = get(&format!("{}/v1/live?width=160&pictures={wanted}", service.url)).body;
+        let end = body.iter().position(|byte| *byte == b'\n').unwrap();
+        let list: Value = serde_json::from_slice(&body[..end]).unwrap();
+        let mut at = end + 1;
+        let sizes = list.as_array().unwrap().iter().map(|each| {
+            let length = usize::try_from(each["size"].as_u64()?).unwrap();
+            at += length;
+            Some(size(&body[at - length..at]))
+        });
+        let sizes: Vec<_> = sizes.collect();
+        assert_eq!(at, body.len(), "the pictures are all that follows the line");
+        (list, sizes)
+    };
+    let (list, sizes) = pictures("door,nobody,slow,dead");
+    assert_eq!(sizes, [Some((160, 120)), None, Some((64, 48)), None]);
+    assert_eq!([&list[1]["status"], &list[3]["status"]], [404, 503]);
+    assert!(list[3]["error"].as_str().unwrap().contains("'dead' has no frame yet"), "{list}");
+    until("the client has the picture", || {
+        let tag = pictures("slow").0[0]["tag"].as_str().unwrap().to_owned();
+        let (list, sizes) = pictures(&format!("slow:{tag}"));
+        sizes == [None] && list[0] == json!({"stream": "slow", "tag": tag})
+    });
+    let many = vec!["door"; 65].join(",");
+    assert_eq!(get(&format!("{}/v1/live?pictures={many}", service.url)).status, 400);
+}
+
+#[test]
 fn results_and_zones_are_drawn_as_they_are_asked_for_at_the_size_that_is_asked_for() {
     let service = Service::start(&configuration(""));
     service.plays("door");

@@ -93,12 +93,16 @@ fn a_link_leads_to_an_event_whose_recording_begins_at_its_moment() {
     page.wait("document.querySelector('#playback-status').textContent !== ''");
     page.click("#playback-close", 0.5, 0.5);
     page.wait("!document.querySelector('#playback').open && location.hash === '#/events'");
-    // One without a recording says so.
+    // The dialog says that there is no recording, and shows the picture if there is one.
     page.wait("document.querySelectorAll('#event-list li').length === 3");
     page.click("#event-list li:nth-child(2) button", 0.5, 0.5);
     page.wait(
-        "document.querySelector('#playback-error').textContent === 'There is no recording of this event.'",
+        "document.querySelector('#playback-status').textContent === 'There is no recording of this event.'",
     );
+    assert_eq!(page.evaluate("document.querySelector('#playback-picture').hidden"), json!(true));
+    page.click("#playback-close", 0.5, 0.5);
+    page.click("#event-list li:nth-child(3) button", 0.5, 0.5);
+    page.wait("document.querySelector('#playback-picture').naturalWidth > 0 && !document.querySelector('#playback-picture').hidden");
 }
 
 #[test]

@@ -5,21 +5,22 @@ use serde_json::json;
 use crate::browser::{Page, installed};
 use crate::service::{Service, configuration};
 
-/// Counts the object URLs that exist, the pictures that came, and those that are asked for at a time by each camera.
+/// Counts the pictures that came of each camera, the requests for them at a time, and the decoded pictures that are not released.
 const COUNTING: &str = "
-window.urls = 0; window.pictures = {}; window.most = 0;
-const underWay = {};
-const create = URL.createObjectURL, revoke = URL.revokeObjectURL, ask = window.fetch;
+window.pictures = {}; window.most = 0; window.bitmaps = 0; window.urls = 0;
+let underWay = 0;
+const ask = window.fetch, decode = window.createImageBitmap, close = ImageBitmap.prototype.close, create = URL.createObjectURL;
 URL.createObjectURL = (blob) => { window.urls += 1; return create.call(URL, blob); };
-URL.revokeObjectURL = (url) => { window.urls -= 1; return revoke.call(URL, url); };
+window.createImageBitmap = async (blob) => { const bitmap = await decode(blob); window.bitmaps += 1; return bitmap; };
+ImageBitmap.prototype.close = function () { window.bitmaps -= 1; return close.call(this); };
 window.fetch = async (path, options) => {
-  const name = /v1\\/streams\\/(.*)\\/live/.exec(path)?.[1];
-  if (!name) return ask(path, options);
-  underWay[name] = (underWay[name] ?? 0) + 1;
-  window.most = Math.max(window.most, underWay[name]);
+  const names = new URLSearchParams(path.split('?')[1]).get('pictures');
+  if (!names) return ask(path, options);
+  underWay += 1;
+  window.most = Math.max(window.most, underWay);
   try { return await ask(path, options); } finally {
-    underWay[name] -= 1;
-    window.pictures[name] = (window.pictures[name] ?? 0) + 1;
+    underWay -= 1;
+    for (const name of names.split(',').map((each) => each.split(':')[0])) window.pictures[name] = (window.pictures[name] ?? 0) + 1;
   }
 };";
 
@@ -34,8 +35,12 @@ fn every_camera_that_is_in_view_has_a_live_picture_its_figures_and_its_counts() 
     service.plays("door");
     let mut page = Page::open_with(chromium, &service.url, COUNTING);
     page.become_window(1280, 500, "light");
+    // What was in view before the window became small does not count.
+    page.evaluate("location.hash = '#/setup'");
+    page.wait("document.querySelectorAll('#list > li').length === 0");
+    page.evaluate("window.pictures = {}; location.hash = '#/wall'");
     page.wait("document.querySelectorAll('#list > li').length === 16");
-    page.wait("document.querySelector('[data-stream=c00] img').naturalWidth > 0");
+    page.wait("document.querySelector('[data-stream=c00] canvas').width === 320");
     page.wait("window.pictures.c00 > 5");
     assert_eq!(
         page.evaluate("window.pictures.door ?? 0"),
@@ -43,9 +48,10 @@ fn every_camera_that_is_in_view_has_a_live_picture_its_figures_and_its_counts() 
         "a camera below the window is not asked for"
     );
     assert_eq!(page.evaluate("window.most"), json!(1), "a picture is asked for when the last one has come");
-    // At most the picture that is being shown has a URL.
-    let shown = page.evaluate("[window.urls, document.querySelectorAll('#list img').length]");
-    assert!(shown[0].as_u64() <= shown[1].as_u64(), "{shown}");
+    // The test picture has a white ball.
+    let white = "(() => { const canvas = document.querySelector('[data-stream=c00] canvas'); const all = canvas.getContext('2d').getImageData(0, 0, canvas.width, \
+                 canvas.height).data; return all.some((value, index) => index % 4 === 0 && value > 200); })()";
+    assert_eq!(page.evaluate(white), json!(true), "a picture is drawn");
 
     page.evaluate("document.querySelector('[data-stream=door]').scrollIntoView()");
     page.wait("window.pictures.door > 1");
@@ -59,7 +65,9 @@ fn every_camera_that_is_in_view_has_a_live_picture_its_figures_and_its_counts() 
     // Another view asks for none of them.
     page.evaluate("location.hash = '#/setup'");
     page.wait("document.querySelectorAll('#list > li').length === 0");
-    page.wait("window.urls === 0");
+    // Nothing of them is kept.
+    page.wait("window.bitmaps === 0");
+    assert_eq!(page.evaluate("window.urls"), json!(0));
 }
 
 #[test]
@@ -72,8 +80,8 @@ fn a_picture_comes_up_to_five_times_a_second_and_one_of_many_more_than_once() {
         page.evaluate(&expression).as_f64().unwrap()
     };
     assert_eq!(pause(&mut page, 1, 20) + 20.0, 200.0);
-    assert_eq!(pause(&mut page, 16, 20) + 20.0, 800.0);
-    assert_eq!(pause(&mut page, 200, 20) + 20.0, 800.0, "no picture is older than a second");
+    assert!(pause(&mut page, 16, 20) + 20.0 < 1000.0);
+    assert!(pause(&mut page, 200, 20) + 20.0 < 1000.0, "no picture is older than a second");
     assert_eq!(pause(&mut page, 16, 1000), 2000.0, "what is slow gets time");
 }
 
