@@ -14,7 +14,7 @@ import * as timeline from "./timeline.js";
 import * as wall from "./wall.js";
 
 /** Milliseconds between two looks at the streams. */
-const STATE_PERIOD = 2000;
+const STATE_PERIOD = 3000;
 
 addView("wall", wall.view);
 addView("camera", camera.view);

@@ -21,6 +21,8 @@ const ZONES_PERIOD = 5000;
 let shown = null;
 /** The zones and the ground that the service had when the page last looked, as JSON; null until they have been read. */
 let known = null;
+/** Its state when the page last looked. */
+let state = null;
 
 const path = () => {
   const width = Math.min(1920, Math.round($("picture").clientWidth * Math.min(2, devicePixelRatio)));
@@ -36,9 +38,11 @@ function render() {
   if (shown === null || !isShown("camera")) return;
   const stream = streamOf(shown);
   if (!stream) return leaveQuietly();
-  const state = $("camera-state");
-  setText(state, stream.state);
-  state.className = `state ${stream.state}`;
+  setText($("camera-state"), stream.state);
+  $("camera-state").className = `state ${stream.state}`;
+  // Elements are there, and know their models, when it plays. Whoever sets something is not disturbed.
+  if (stream.state === "playing" && state !== "playing" && !$("elements").contains(document.activeElement)) elements.load(shown);
+  state = stream.state;
   const size = frameSize(stream.caps);
   const restarts = Object.values(stream.restarts).reduce((sum, count) => sum + count, 0);
   showFigures($("camera-figures"), [
@@ -92,6 +96,7 @@ export const view = {
     for (const id of ["zone-error", "camera-failure", "no-picture", "hint"]) $(id).textContent = "";
     // All is in its place before the picture comes: nothing moves under a finger.
     $("picture").style.aspectRatio = frameAspect(streamOf(shown)?.caps);
+    state = streamOf(shown)?.state ?? null;
     picture.start();
     render();
     attempt($("zone-error"), readZones);

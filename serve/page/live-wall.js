@@ -65,7 +65,7 @@ export class LiveWall {
     // A picture of another size is another picture.
     const wanted = seen.map(({ stream, tag, width: last }) => ({ stream, tag: last === width ? tag : null }));
     const read = await pictures(wanted, width, signal);
-    const decoded = await Promise.all(read.map(({ jpeg }) => jpeg && createImageBitmap(jpeg).catch(() => null)));
+    const decoded = await Promise.all(read.map(({ jpeg }) => jpeg && decode(jpeg)));
     if (signal.aborted) return;
     seen.forEach((camera, index) => {
       const { tag, error, status } = read[index];
@@ -83,6 +83,15 @@ export class LiveWall {
 function widthOf(seen) {
   const widest = Math.max(...seen.map(({ canvas }) => canvas.clientWidth)) * Math.min(2, devicePixelRatio);
   return Math.min(640, Math.max(160, Math.ceil(widest / 160) * 160));
+}
+
+/** A picture, or null if it is none. */
+async function decode(jpeg) {
+  try {
+    return await createImageBitmap(jpeg, { colorSpaceConversion: "none", premultiplyAlpha: "none" });
+  } catch {
+    return null;
+  }
 }
 
 function draw(canvas, bitmap) {

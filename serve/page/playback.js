@@ -27,9 +27,10 @@ export function play(event) {
   if (!event.recording) return showPicture(event);
   attempt(place, async () => {
     // Without a token, the video reads the parts that it plays; it cannot send one.
-    const source = hasToken() ? (url = URL.createObjectURL(await blob(event.recording))) : event.recording;
+    const read = hasToken() ? await blob(event.recording) : null;
     if (shown !== event) return;
-    video.src = source;
+    if (read) url = URL.createObjectURL(read);
+    video.src = url ?? event.recording;
     video.currentTime = event.offset ?? 0;
     // A browser may want a click first.
     await video.play().catch(() => {});

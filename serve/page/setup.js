@@ -90,7 +90,8 @@ form.addEventListener("submit", (event) => {
     forget();
     showPipeline();
     await refresh();
-    // There are its picture, how it is read, and its thresholds.
+    // There are its picture, how its model is read, and its thresholds.
+    $("thresholds").open = true;
     open("camera", wanted.name);
   });
 });

@@ -3,8 +3,7 @@
 //! A picture is made only when somebody asks, and whoever asks for the same at that time gets the same one. The pipeline that
 //! draws, scales and encodes stays while it is asked for.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
@@ -14,9 +13,10 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
+use tokio::sync::OwnedMutexGuard;
 
 use super::answer::{Query, Refused};
+use super::live_pictures::{IDLE, Last, Slot, View};
 use super::picture::{Drawn, Painter};
 use super::shared::{Control, ControlState, blocking};
 use super::streams::known;
@@ -30,9 +30,6 @@ const DEFAULT_WIDTH: u32 = 320;
 /// For how long a picture serves those who ask after it was begun: whatever the number of clients, a stream has at most ten a second
 /// of one size.
 const SHARED: Duration = Duration::from_millis(100);
-
-/// How long a pipeline stays that nobody asks for.
-const IDLE: Duration = Duration::from_secs(5);
 
 /// The most pictures in one answer.
 const MOST: usize = 64;
@@ -61,62 +58,6 @@ pub struct LookAtMany {
     overlay: Option<bool>,
     /// As in [`Look`].
     zones: Option<bool>,
-}
-
-/// What can be asked for.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct View {
-    stream: String,
-    width: u32,
-    drawn: Drawn,
-}
-
-/// The picture of a view, and what makes it.
-#[derive(Default)]
-struct Slot {
-    painter: Option<Painter>,
-    last: Option<Last>,
-}
-
-/// A picture that was made.
-struct Last {
-    begun: Instant,
-    tag: Option<String>,
-    jpeg: Bytes,
-}
-
-/// The views that are asked for.
-#[derive(Default)]
-pub struct LivePictures {
-    slots: Mutex<HashMap<View, (Instant, Arc<AsyncMutex<Slot>>)>>,
-}
-
-impl LivePictures {
-    fn slots(&self) -> std::sync::MutexGuard<'_, HashMap<View, (Instant, Arc<AsyncMutex<Slot>>)>> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The slot of a view, and whether it is new.
-    fn slot(&self, view: &View) -> (Arc<AsyncMutex<Slot>>, bool) {
-        let mut slots = self.slots();
-        let is_new = !slots.contains_key(view);
-        let (asked, slot) = slots.entry(view.clone()).or_insert_with(|| (Instant::now(), Arc::default()));
-        *asked = Instant::now();
-        (Arc::clone(slot), is_new)
-    }
-
-    /// Takes a view away that nobody has asked for lately.
-    fn take_idle(&self, view: &View) -> Option<Arc<AsyncMutex<Slot>>> {
-        let mut slots = self.slots();
-        let idle = slots.get(view).is_some_and(|(asked, _)| asked.elapsed() >= IDLE);
-        idle.then(|| slots.remove(view)).flatten().map(|(_, slot)| slot)
-    }
-
-    /// How many views have a pipeline.
-    #[cfg(test)]
-    fn count(&self) -> usize {
-        self.slots().len()
-    }
 }
 
 /// What is drawn, and the width that streams have in common.
@@ -293,19 +234,5 @@ mod tests {
         assert_eq!(tag(&one), tag(&one.clone()));
         assert_ne!(tag(&one), tag(&two));
         assert_eq!(tag(&sample(None)), None, "a frame without a time may be any");
-    }
-
-    #[test]
-    fn a_view_is_kept_while_it_is_asked_for() {
-        let pictures = LivePictures::default();
-        let view = View { stream: "a".into(), width: 320, drawn: Drawn::All };
-        let other = View { width: 640, ..view.clone() };
-        assert!(pictures.slot(&view).1);
-        assert!(!pictures.slot(&view).1, "it is shared");
-        assert!(pictures.slot(&other).1);
-        assert!(pictures.take_idle(&view).is_none(), "somebody has just asked");
-        pictures.slots().get_mut(&view).unwrap().0 = Instant::now().checked_sub(IDLE).unwrap();
-        assert!(pictures.take_idle(&view).is_some());
-        assert_eq!(pictures.count(), 1);
     }
 }

@@ -13,6 +13,7 @@ mod files;
 mod health;
 mod incoming;
 mod live;
+mod live_pictures;
 mod metrics;
 mod page;
 mod picture;

@@ -12,7 +12,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::access::{Access, Token};
 use super::connections;
-use super::live::LivePictures;
+use super::live_pictures::LivePictures;
 use super::routes;
 use super::shared::Control;
 use super::table::{Limits, Table};

@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 
 use super::access::Access;
 use super::answer::Refused;
-use super::live::LivePictures;
+use super::live_pictures::LivePictures;
 use crate::fleet::Fleet;
 
 /// How long the answer to a request may take, unless its handler has a limit of its own.
