@@ -22,19 +22,24 @@ export function forgetToken() {
   sessionStorage.removeItem(KEY);
 }
 
-async function request(method, path, body) {
-  const headers = {};
+export function hasToken() {
+  return sessionStorage.getItem(KEY) !== null;
+}
+
+/** The service's answer, also 304 where `headers` ask for what has changed. */
+export async function ask(method, path, { body, headers = {}, signal } = {}) {
+  const sent = { ...headers };
   const token = sessionStorage.getItem(KEY);
-  if (token) headers.authorization = `Bearer ${token}`;
-  if (body !== undefined) headers["content-type"] = "application/json";
-  const options = { method, headers, body: body === undefined ? undefined : JSON.stringify(body), cache: "no-store" };
+  if (token) sent.authorization = `Bearer ${token}`;
+  if (body !== undefined) sent["content-type"] = "application/json";
+  const options = { method, headers: sent, body: body === undefined ? undefined : JSON.stringify(body), cache: "no-store", signal };
   let answer;
   try {
     answer = await fetch(path, options);
   } catch {
     throw new Refused(0, "The service does not answer.");
   }
-  if (answer.ok) return answer;
+  if (answer.ok || answer.status === 304) return answer;
   let sentence = `${answer.status} ${answer.statusText}`;
   try {
     sentence = (await answer.json()).error ?? sentence;
@@ -44,18 +49,58 @@ async function request(method, path, body) {
   throw new Refused(answer.status, sentence, token !== sessionStorage.getItem(KEY));
 }
 
+/** Reads an answer's body, which may break off. */
+async function body(answer, read) {
+  try {
+    return await read(answer);
+  } catch {
+    throw new Refused(0, "The service's answer has broken off.");
+  }
+}
+
 /** The answer's JSON, or null if it has no body. */
-export async function json(method, path, body) {
-  const answer = await request(method, path, body);
-  return answer.status === 204 ? null : answer.json();
+export async function json(method, path, sent) {
+  const answer = await ask(method, path, { body: sent });
+  return answer.status === 204 ? null : body(answer, (answer) => answer.json());
 }
 
 /** The answer's bytes. */
-export async function blob(path) {
-  return (await request("GET", path)).blob();
+export async function blob(path, { method = "GET", sent, signal } = {}) {
+  return body(await ask(method, path, { body: sent, signal }), (answer) => answer.blob());
+}
+
+/** A picture and its tag; null if it is still the one with `tag`. */
+export async function picture(path, tag, signal) {
+  const answer = await ask("GET", path, { headers: tag ? { "if-none-match": tag } : {}, signal });
+  if (answer.status === 304) return null;
+  return { blob: await body(answer, (answer) => answer.blob()), tag: answer.headers.get("etag") };
+}
+
+/**
+ * The pictures of several streams: for each `{ stream, tag }` one `{ tag, jpeg }` with bytes, `{ tag }` if it is still the one with that tag,
+ * or `{ status, error }`. The answer is a line of JSON, and after it the pictures in its order.
+ */
+export async function pictures(wanted, width, signal) {
+  const names = wanted.map(({ stream, tag }) => (tag ? `${stream}:${tag}` : stream)).join(",");
+  const answer = await ask("GET", withQuery("v1/live", { width, pictures: names }), { signal });
+  const bytes = await body(answer, (answer) => answer.arrayBuffer());
+  const end = new Uint8Array(bytes).indexOf(10);
+  const list = JSON.parse(new TextDecoder().decode(bytes.slice(0, end)));
+  let at = end + 1;
+  return list.map(({ size, ...each }) => {
+    if (!size) return each;
+    at += size;
+    return { ...each, jpeg: new Blob([bytes.slice(at - size, at)], { type: "image/jpeg" }) };
+  });
 }
 
 /** The path of a stream, or of what belongs to it. */
 export function ofStream(name, rest = "") {
   return `v1/streams/${encodeURIComponent(name)}${rest}`;
+}
+
+/** A path with those values of a query that are not empty. */
+export function withQuery(path, values) {
+  const query = new URLSearchParams(Object.entries(values).filter(([, value]) => value !== "" && value !== null && value !== undefined));
+  return query.size ? `${path}?${query}` : path;
 }

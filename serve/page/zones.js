@@ -1,5 +1,6 @@
 // The zones of one stream on its picture: drawn, moved, named, deleted. Points are fractions of the frame.
 
+import { make } from "./dom.js";
 import * as ground from "./ground.js";
 import { clamp, handle, position } from "./handle.js";
 
@@ -101,8 +102,29 @@ function shape(zone, isChosen) {
   const element = document.createElementNS(SVG, zone.kind === "polygon" ? "polygon" : "polyline");
   element.setAttribute("points", zone.points.map(([x, y]) => `${x},${y}`).join(" "));
   if (isChosen) element.classList.add("chosen");
+  // Whoever clicks on a zone chooses it in the list as well.
+  if (!drawing) {
+    element.classList.add("open");
+    element.addEventListener("click", () => choose(zones.indexOf(zone)));
+  }
   canvas.append(element);
   if (zone.kind === "line" && zone.points.length === 2) canvas.append(arrow(zone, isChosen));
+}
+
+/** A zone's name at its first point. It is read in the list, so that screen readers leave it out here. */
+function label(zone) {
+  const element = make("span", { className: "zone-label", textContent: zone.name, aria: { hidden: "true" } });
+  const [x, y] = zone.points[0];
+  element.style.setProperty("left", `${x * 100}%`);
+  element.style.setProperty("top", `${y * 100}%`);
+  return element;
+}
+
+/** Chooses a zone, so that its points can be moved, or none. */
+function choose(index) {
+  chosen = chosen === index ? -1 : index;
+  render();
+  list.querySelector(".chosen")?.scrollIntoView({ block: "nearest" });
 }
 
 /** An arrow across a line, to its right as one goes along it: the direction of "in". */
@@ -177,6 +199,23 @@ const OPTIONS = [
   ["max-speed", "Maximum speed in m/s", false],
 ];
 
+/** Points of an object's box. */
+const ANCHORS = [
+  "top-left", "top-center", "top-right", "center-left", "center", "center-right", "bottom-left", "bottom-center", "bottom-right",
+];
+
+/** The point of an object's box that counts in a zone. */
+function anchor(zone) {
+  const select = make("select", { name: "anchor" }, new Option("as zonecount", ""), ...ANCHORS.map((word) => new Option(word, word)));
+  select.value = zone.anchor ?? "";
+  select.addEventListener("change", () => {
+    if (select.value) zone.anchor = select.value;
+    else delete zone.anchor;
+    showButtons();
+  });
+  return make("label", {}, "Anchor ", select);
+}
+
 /** The numbers of a zone, of which an empty one is not set. */
 function options(zone) {
   const element = document.createElement("details");
@@ -206,10 +245,14 @@ function item(zone, index) {
   };
   element.append(
     `${zone.kind} `,
-    field("Name", zone.name, (text) => (zone.name = text.trim())),
+    field("Name", zone.name, (text) => {
+      zone.name = text.trim();
+      drawShapes();
+    }),
     field("Classes", classes, setClasses, { placeholder: "all" }),
+    anchor(zone),
     options(zone),
-    action("Edit points", () => { chosen = chosen === index ? -1 : index; render(); }, zone.name),
+    action("Edit points", () => choose(index), zone.name),
     action("Delete", () => { zones.splice(index, 1); chosen = -1; render(); }, zone.name),
   );
   return element;
@@ -219,6 +262,8 @@ function drawShapes() {
   canvas.replaceChildren();
   zones.forEach((zone, index) => shape(zone, index === chosen));
   if (drawing) shape(drawing, true);
+  picture.querySelectorAll(".zone-label").forEach((element) => element.remove());
+  picture.append(...zones.filter((zone) => zone.points.length).map(label));
 }
 
 function showButtons() {

@@ -92,7 +92,7 @@ impl SourceConfig {
     }
 
     /// Finds what is wrong with it, as far as is possible without GStreamer: the key, and a sentence.
-    pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
+    pub(crate) fn check(&self) -> Result<(), (&'static str, String)> {
         let sets = [&self.set, &self.overrides, &self.properties];
         let zones = self.zones.iter().flat_map(|zone| [&zone.name].into_iter().chain(&zone.anchor));
         let lists = [

@@ -1,116 +1,238 @@
-//! `/v1/events/live`: events as they come, as server-sent events (WHATWG HTML, 9.2). Nobody waits for a client that is slow.
+//! `GET /v1/streams/{name}/live.jpg` and `GET /v1/live`: the newest frames, small, for pages that ask for them again and again.
+//!
+//! A picture is made only when somebody asks, and whoever asks for the same at that time gets the same one. The pipeline that
+//! draws, scales and encodes stays while it is asked for.
 
-use std::pin::Pin;
-use std::task::{Context, Poll};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use axum::body::{Body, Bytes};
-use axum::extract::State;
-use axum::http::HeaderMap;
-use axum::http::header::CONTENT_TYPE;
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::http::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use http_body::{Body as HttpBody, Frame};
-use serde::{Deserialize, Serialize};
-use serde_json::json;
-use tokio::sync::mpsc::{Receiver, Sender, channel};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::OwnedMutexGuard;
 
 use super::answer::{Query, Refused};
-use super::events::{given, number, read};
-use super::shared::ControlState;
-use crate::history::{Event, LiveEvent, LiveEvents};
+use super::live_pictures::{IDLE, Last, Slot, View};
+use super::picture::{Drawn, Painter};
+use super::shared::{Control, ControlState, blocking};
+use super::streams::known;
 
-/// How often something is sent, so that a connection that is gone is noticed.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// Events that are sent at most to a client that resumes.
-const MOST_RESUMED: usize = 1000;
-/// Texts that wait for the socket; more wait as events, of which there is a limit.
-const WAITING: usize = 16;
+/// The widths that a request may have, in pixels. They are rounded up to a multiple of `STEP`, so that pages of several sizes share
+/// pictures.
+const WIDTHS: std::ops::RangeInclusive<u32> = 16..=1920;
+const STEP: u32 = 160;
+const DEFAULT_WIDTH: u32 = 320;
 
-/// The query. An empty value is as none.
+/// For how long a picture serves those who ask after it was begun: whatever the number of clients, a stream has at most ten a second
+/// of one size.
+const SHARED: Duration = Duration::from_millis(100);
+
+/// The most pictures in one answer.
+const MOST: usize = 64;
+
+/// The query of one picture.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LiveQuery {
-    stream: Option<String>,
-    after: Option<String>,
+pub struct Look {
+    /// Width of the picture in pixels.
+    width: Option<u32>,
+    /// Whether results are drawn; true if not given.
+    overlay: Option<bool>,
+    /// Whether zones are drawn with them; true if not given.
+    zones: Option<bool>,
+}
+
+/// The query of several.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LookAtMany {
+    /// The streams, with commas between them, each with `:TAG` after it if the client has its picture.
+    pictures: String,
+    /// As in [`Look`].
+    width: Option<u32>,
+    /// As in [`Look`].
+    overlay: Option<bool>,
+    /// As in [`Look`].
+    zones: Option<bool>,
+}
+
+/// What is drawn, and the width that streams have in common.
+fn asked(width: Option<u32>, overlay: Option<bool>, zones: Option<bool>) -> Result<(u32, Drawn), Refused> {
+    let width = width.unwrap_or(DEFAULT_WIDTH);
+    if !WIDTHS.contains(&width) {
+        let sentence =
+            format!("width={width} is out of range: expected {} to {}", WIDTHS.start(), WIDTHS.end());
+        return Err(Refused::new(StatusCode::BAD_REQUEST, sentence));
+    }
+    let drawn = match (overlay.unwrap_or(true), zones.unwrap_or(true)) {
+        (false, _) => Drawn::Nothing,
+        (true, false) => Drawn::Objects,
+        (true, true) => Drawn::All,
+    };
+    Ok((width.next_multiple_of(STEP), drawn))
 }
 
 pub async fn live(
     State(control): ControlState,
+    Path(name): Path<String>,
+    Query(look): Query<Look>,
     headers: HeaderMap,
-    Query(query): Query<LiveQuery>,
 ) -> Result<Response, Refused> {
-    let last = headers.get("last-event-id").map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
-    let after = number("after", query.after)?.or(number("Last-Event-ID", last)?);
-    let stream = given(query.stream);
-    // Before older ones are read, so that none is between them.
-    let events = control.fleet.history().live()?;
-    let of = stream.clone();
-    let missed = match after {
-        Some(id) => {
-            read(&control, move |reader| reader.events_after(id, of.as_deref(), MOST_RESUMED)).await?
-        }
-        None => Vec::new(),
+    let (width, drawn) = asked(look.width, look.overlay, look.zones)?;
+    let client =
+        headers.get(IF_NONE_MATCH).and_then(|tag| tag.to_str().ok()).map(|tag| tag.trim_matches('"'));
+    let Seen { tag, jpeg } = newest(&control, View { stream: name, width, drawn }, client).await?;
+    let mut response = match jpeg {
+        None => StatusCode::NOT_MODIFIED.into_response(),
+        Some(jpeg) => ([(CONTENT_TYPE, "image/jpeg")], jpeg).into_response(),
     };
-    let (texts, body) = channel(WAITING);
-    tokio::spawn(async move {
-        tokio::select! {
-            _ = send(events, missed, stream, &texts) => (),
-            () = texts.closed() => (),
-        }
-    });
-    Ok(([(CONTENT_TYPE, "text/event-stream")], Body::new(Texts(body))).into_response())
+    if let Some(tag) = tag.and_then(|tag| format!("\"{tag}\"").parse().ok()) {
+        response.headers_mut().insert(ETAG, tag);
+    }
+    Ok(response)
 }
 
-/// Sends events until the service ends, or the client has gone.
-async fn send(
-    mut events: LiveEvents,
-    missed: Vec<Event>,
-    stream: Option<String>,
-    texts: &Sender<Bytes>,
-) -> Option<()> {
-    let mut last = missed.last().map_or(0, |event| event.id);
-    // Headers are sent with the first bytes.
-    texts.send(Bytes::from_static(b": events\n\n")).await.ok()?;
-    for event in missed {
-        texts.send(text(Some(event.id), "event", &event)).await.ok()?;
+/// Pictures of several streams in one answer: a line of JSON, and after it the pictures in its order.
+pub async fn many(State(control): ControlState, Query(look): Query<LookAtMany>) -> Result<Response, Refused> {
+    let (width, drawn) = asked(look.width, look.overlay, look.zones)?;
+    let pictures: Vec<&str> = look.pictures.split(',').filter(|picture| !picture.is_empty()).collect();
+    if pictures.len() > MOST {
+        let sentence = format!("{} pictures are asked for: expected {MOST} at most", pictures.len());
+        return Err(Refused::new(StatusCode::BAD_REQUEST, sentence));
     }
-    let wanted = |event: &Event| stream.as_ref().is_none_or(|stream| *stream == event.stream);
-    loop {
-        let sent = match tokio::time::timeout(KEEP_ALIVE, events.next()).await {
-            Err(_) => Bytes::from_static(b":\n\n"),
-            Ok(event) => match event? {
-                LiveEvent::New(event) if event.id > last && wanted(&event) => {
-                    last = event.id;
-                    text(Some(event.id), "event", &*event)
-                }
-                // Without an id: one that resumes would get again what came since.
-                LiveEvent::Update(event) if wanted(&event) => text(None, "update", &*event),
-                LiveEvent::New(_) | LiveEvent::Update(_) => continue,
-                LiveEvent::Lost(count) => text(None, "lost", &json!({ "lost": count })),
-            },
+    let mut making = Vec::new();
+    for picture in pictures {
+        let (stream, tag) =
+            picture.split_once(':').map_or((picture, None), |(stream, tag)| (stream, Some(tag)));
+        let (control, stream, tag) = (Arc::clone(&control), stream.to_owned(), tag.map(str::to_owned));
+        let view = View { stream: stream.clone(), width, drawn };
+        // All at once: a stream whose picture takes long holds up no other one's.
+        making.push((stream, tokio::spawn(async move { newest(&control, view, tag.as_deref()).await })));
+    }
+    let (mut list, mut body) = (Vec::new(), Vec::new());
+    for (stream, made) in making {
+        let bug = |_| Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "no picture was made");
+        list.push(match made.await.map_err(bug).flatten() {
+            Ok(Seen { tag, jpeg: None }) => json!({ "stream": stream, "tag": tag }),
+            Ok(Seen { tag, jpeg: Some(jpeg) }) => {
+                body.extend_from_slice(&jpeg);
+                json!({ "stream": stream, "tag": tag, "size": jpeg.len() })
+            }
+            Err(refused) => {
+                json!({ "stream": stream, "status": refused.status.as_u16(), "error": refused.sentence })
+            }
+        });
+    }
+    let mut whole = Value::Array(list).to_string().into_bytes();
+    whole.push(b'\n');
+    whole.append(&mut body);
+    Ok(([(CONTENT_TYPE, "application/octet-stream")], whole).into_response())
+}
+
+/// The newest picture of a view: its tag, if the frame has a name, and its bytes, unless the client has them.
+struct Seen {
+    tag: Option<String>,
+    jpeg: Option<Bytes>,
+}
+
+/// The newest picture of a view for a client that has the one with the tag `client`.
+async fn newest(control: &Arc<Control>, view: View, client: Option<&str>) -> Result<Seen, Refused> {
+    known(control, &view.stream)?;
+    let asked = Instant::now();
+    let (slot, is_new) = control.live.slot(&view);
+    if is_new {
+        tokio::spawn(forget_when_idle(Arc::clone(control), view.clone()));
+    }
+    let mut slot = slot.lock_owned().await;
+    if slot.last.as_ref().is_none_or(|last| last.begun + SHARED < asked) {
+        let Some(sample) = control.fleet.last_sample(&view.stream) else {
+            return Err(Refused::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                format!(
+                    "the stream '{0}' has no frame yet: GET /v1/streams/{0} says what it waits for",
+                    view.stream
+                ),
+            ));
         };
-        texts.send(sent).await.ok()?;
+        let tag = tag(&sample);
+        if tag.is_some() && client == tag.as_deref() {
+            return Ok(Seen { tag, jpeg: None });
+        }
+        let is_same = tag.is_some() && slot.last.as_ref().is_some_and(|last| last.tag == tag);
+        if !is_same {
+            slot = made(control, slot, view, sample, tag).await?;
+        }
+    }
+    let Some(Last { tag, jpeg, .. }) = &slot.last else {
+        return Err(Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "no picture was made"));
+    };
+    let has = tag.is_some() && client == tag.as_deref();
+    Ok(Seen { tag: tag.clone(), jpeg: (!has).then(|| jpeg.clone()) })
+}
+
+/// Makes the picture of a frame.
+async fn made(
+    control: &Arc<Control>,
+    mut slot: OwnedMutexGuard<Slot>,
+    view: View,
+    sample: gst::Sample,
+    tag: Option<String>,
+) -> Result<OwnedMutexGuard<Slot>, Refused> {
+    let bug = |_| Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "no picture can be made any more");
+    let _turn = control.pictures.acquire().await.map_err(bug)?;
+    // A stream whose own pipeline draws is not drawn on again.
+    let draws = control.fleet.draws(&view.stream);
+    let (slot, made) = blocking(move || {
+        let begun = Instant::now();
+        let drawn = if draws { Drawn::Nothing } else { view.drawn };
+        let made = Painter::picture(&mut slot.painter, &sample, view.width, drawn);
+        let made = made.map(|jpeg| slot.last = Some(Last { begun, tag, jpeg: jpeg.into() }));
+        (slot, made)
+    })
+    .await?;
+    made.map_err(|sentence| Refused::new(StatusCode::INTERNAL_SERVER_ERROR, sentence))?;
+    Ok(slot)
+}
+
+/// What names a frame: its buffer and its time. A buffer is used again for a later frame, which has another time. A frame without a
+/// time has no name.
+fn tag(sample: &gst::Sample) -> Option<String> {
+    let buffer = sample.buffer()?;
+    Some(format!("{:x}-{:x}", buffer.pts()?.nseconds(), buffer.as_ptr().addr()))
+}
+
+/// Waits until nobody asks for a view any more, and stops its pipeline.
+async fn forget_when_idle(control: Arc<Control>, view: View) {
+    loop {
+        tokio::time::sleep(IDLE).await;
+        if let Some(slot) = control.live.take_idle(&view) {
+            // Stopping a pipeline takes time, which the thread that answers requests does not have.
+            let _ = tokio::task::spawn_blocking(move || drop(slot)).await;
+            return;
+        }
     }
 }
 
-/// An event of the stream of events. JSON has no line breaks, which would end it.
-fn text(id: Option<i64>, kind: &str, data: &impl Serialize) -> Bytes {
-    let data = serde_json::to_string(data).unwrap_or_default();
-    let id = id.map(|id| format!("id: {id}\n")).unwrap_or_default();
-    format!("{id}event: {kind}\ndata: {data}\n\n").into()
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The body: texts as they come.
-struct Texts(Receiver<Bytes>);
+    fn sample(pts: Option<u64>) -> gst::Sample {
+        gst::init().unwrap();
+        let mut buffer = gst::Buffer::with_size(4).unwrap();
+        buffer.get_mut().unwrap().set_pts(pts.map(gst::ClockTime::from_nseconds));
+        gst::Sample::builder().buffer(&buffer).build()
+    }
 
-impl HttpBody for Texts {
-    type Data = Bytes;
-    type Error = std::convert::Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        self.0.poll_recv(context).map(|text| text.map(|text| Ok(Frame::data(text))))
+    #[test]
+    fn a_frame_has_one_name_and_another_frame_another() {
+        let (one, two) = (sample(Some(1)), sample(Some(2)));
+        assert_eq!(tag(&one), tag(&one.clone()));
+        assert_ne!(tag(&one), tag(&two));
+        assert_eq!(tag(&sample(None)), None, "a frame without a time may be any");
     }
 }

@@ -4,13 +4,18 @@
 
 mod access;
 mod answer;
+mod configuration;
 mod connections;
+mod counts;
 mod deepstream;
+mod elements;
+mod event_stream;
 mod events;
 mod files;
 mod health;
 mod incoming;
 mod live;
+mod live_pictures;
 mod metrics;
 mod page;
 mod pipelines;
@@ -22,6 +27,7 @@ mod shared;
 mod snapshot;
 mod streams;
 mod table;
+mod test_picture;
 mod tls;
 mod zones;
 

@@ -15,7 +15,8 @@ use super::sent::Sent;
 use super::shared::Control;
 use super::table::Connection;
 use super::{
-    deepstream, events, files, health, incoming, live, metrics, page, pipelines, snapshot, streams, zones,
+    configuration, counts, deepstream, elements, event_stream, events, files, health, incoming, live,
+    metrics, page, pipelines, snapshot, streams, test_picture, zones,
 };
 
 /// A path and its handlers.
@@ -33,13 +34,7 @@ fn table() -> Vec<Route> {
     let open = |path, handler| Route { path, open: true, handler };
     vec![
         open("/", get(page::index)),
-        open("/app.js", get(page::app)),
-        open("/api.js", get(page::api)),
-        open("/zones.js", get(page::zones)),
-        open("/ground.js", get(page::ground)),
-        open("/handle.js", get(page::handle)),
-        open("/plane.js", get(page::plane)),
-        open("/style.css", get(page::style)),
+        open("/page/{file}", get(page::file)),
         open("/livez", get(health::livez)),
         open("/readyz", get(health::readyz)),
         open("/healthz", get(health::healthz)),
@@ -54,6 +49,8 @@ fn table() -> Vec<Route> {
         route("/v1/streams/{name}/restart", post(streams::restart)),
         route("/v1/streams/{name}/zones", get(zones::read).merge(put(zones::write))),
         route("/v1/streams/{name}/snapshot.jpg", get(snapshot::snapshot)),
+        route("/v1/streams/{name}/live.jpg", get(live::live)),
+        route("/v1/streams/{name}/elements", get(elements::elements)),
         route("/v1/streams/{name}/record", post(files::record)),
         route("/v1/streams/{name}/recordings", get(files::list)),
         route("/v1/streams/{name}/recordings/{file}", get(files::recording)),
@@ -61,8 +58,12 @@ fn table() -> Vec<Route> {
         route("/v1/streams/{name}/snapshots/{file}", get(files::picture)),
         route("/v1/streams/{name}/hls/{file}", get(files::hls)),
         route("/v1/events", get(events::list)),
-        route("/v1/events/live", get(live::live)),
+        route("/v1/events/live", get(event_stream::live)),
         route("/v1/history", get(events::series)),
+        route("/v1/live", get(live::many)),
+        route("/v1/counts", get(counts::counts)),
+        route("/v1/configuration.toml", get(configuration::configuration)),
+        route("/v1/test-picture", post(test_picture::test_picture)),
         route("/v1/pipelines", get(pipelines::list)),
         route("/v1/pipelines/{name}/model", put(pipelines::model)),
         route("/api/v1/stream/add", post(deepstream::add)),

@@ -12,6 +12,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::access::{Access, Token};
 use super::connections;
+use super::live_pictures::LivePictures;
 use super::routes;
 use super::shared::Control;
 use super::table::{Limits, Table};
@@ -25,6 +26,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Pictures that are made at a time; further requests wait.
 const PICTURES: usize = 2;
+
+/// Sources that are tried at a time; further requests are refused.
+const TRIALS: usize = 2;
 
 /// Why the server cannot answer requests.
 #[derive(Debug, thiserror::Error)]
@@ -93,7 +97,13 @@ impl Listener {
             let _inside = runtime.enter();
             tokio::net::TcpListener::from_std(listener).map_err(ControlError::Start)?
         };
-        let control = Arc::new(Control { fleet, access, pictures: Semaphore::new(PICTURES) });
+        let control = Arc::new(Control {
+            fleet,
+            access,
+            pictures: Semaphore::new(PICTURES),
+            live: LivePictures::default(),
+            trials: Arc::new(Semaphore::new(TRIALS)),
+        });
         let encrypted = tls.is_some();
         let tls = tls.map(|config| TlsAcceptor::from(Arc::new(config)));
         let table = Table::new(Limits::of(resources::most_descriptors()));

@@ -9,6 +9,7 @@ use tokio::sync::Semaphore;
 
 use super::access::Access;
 use super::answer::Refused;
+use super::live_pictures::LivePictures;
 use crate::fleet::Fleet;
 
 /// How long the answer to a request may take, unless its handler has a limit of its own.
@@ -22,6 +23,10 @@ pub struct Control {
     pub access: Access,
     /// How many pictures may be made at a time.
     pub pictures: Semaphore,
+    /// Pictures that are asked for again and again.
+    pub live: LivePictures,
+    /// How many sources may be tried at a time. A trial that hangs keeps its turn.
+    pub trials: Arc<Semaphore>,
 }
 
 /// The argument of handlers.

@@ -2,6 +2,10 @@
 
 mod change;
 mod check;
+mod configuration;
+mod counts;
+mod elements;
+mod first_frame;
 mod gpu;
 mod held;
 mod model;
@@ -16,6 +20,7 @@ mod zone_metrics;
 
 pub use change::{Applied, Change};
 pub use check::{check, try_lines};
+pub use counts::ZoneCounts;
 pub use model::ModelChange;
 pub use refusal::Refusal;
 pub use status::{FleetStatus, PipelineStatus};

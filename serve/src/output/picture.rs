@@ -1,4 +1,5 @@
-//! One frame as JPEG, with or without results drawn on it: each request has a small pipeline of its own.
+//! One frame as JPEG, with or without results drawn on it: by a small pipeline for one request, or by one that makes pictures again
+//! and again.
 
 use super::fed::{FRAMES, FedPipeline};
 use super::feed::DRAW;
@@ -56,6 +57,96 @@ fn make(description: &str, caps: &gst::Caps, mut buffer: gst::Buffer) -> Result<
     Ok(map.to_vec())
 }
 
+/// What is drawn on a picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Drawn {
+    /// The frame as it is.
+    Nothing,
+    /// Objects, without zones: for an editor that draws those itself.
+    Objects,
+    /// Objects and zones.
+    All,
+}
+
+/// A pipeline that makes one small picture after the other of frames of the same caps.
+pub struct Painter {
+    pipeline: FedPipeline,
+    pictures: gst_app::AppSink,
+    caps: gst::Caps,
+    drawn: Drawn,
+    count: u64,
+}
+
+impl Painter {
+    /// A picture of a frame that is `width` pixels wide, or as wide as the frame if that is less. A painter that does not fit is replaced;
+    /// one that has failed is dropped.
+    ///
+    /// # Errors
+    /// A sentence: an element is missing or failed.
+    pub fn picture(
+        painter: &mut Option<Self>,
+        sample: &gst::Sample,
+        width: u32,
+        drawn: Drawn,
+    ) -> Result<Vec<u8>, String> {
+        let (buffer, caps) =
+            sample.buffer_owned().zip(sample.caps_owned()).ok_or("the stream's last frame has no caps")?;
+        let failed = |why| format!("no picture was made: {why}");
+        let mut ready = match painter.take().filter(|painter| painter.caps == caps && painter.drawn == drawn)
+        {
+            Some(ready) => ready,
+            None => Self::new(caps, width, drawn).map_err(failed)?,
+        };
+        let jpeg = ready.make(buffer).map_err(failed)?;
+        *painter = Some(ready);
+        Ok(jpeg)
+    }
+
+    fn new(caps: gst::Caps, width: u32, drawn: Drawn) -> Result<Self, String> {
+        let pipeline = FedPipeline::new(&Self::description(&caps, width, drawn))?;
+        let pictures = pipeline.element("out")?;
+        pipeline.play()?;
+        Ok(Self { pipeline, pictures, caps, drawn, count: 0 })
+    }
+
+    fn description(caps: &gst::Caps, width: u32, drawn: Drawn) -> String {
+        let frame = gst_video::VideoInfo::from_caps(caps).map_or(width, |info| info.width().max(16));
+        let width = width.min(frame).next_multiple_of(2);
+        // Lines and letters become smaller with the picture, so that they are drawn larger on the frame.
+        let times = frame.div_ceil(width);
+        let size = if times > 1 {
+            format!("thickness={} text-scale={}", (2 * times).min(100), times.min(16))
+        } else {
+            String::new()
+        };
+        let frames = match drawn {
+            Drawn::Nothing => "cudainferdownload".to_owned(),
+            Drawn::Objects => format!("{DRAW} trail-length=0 zones=false {size}"),
+            Drawn::All => format!("{DRAW} trail-length=0 {size}"),
+        };
+        format!(
+            "{FRAMES} ! {frames} ! videoconvertscale \
+             ! video/x-raw,format=I420,pixel-aspect-ratio=1/1,width={width},height={} ! jpegenc quality=75 \
+             ! appsink name=out sync=false async=false max-buffers=1",
+            height(caps, width)
+        )
+    }
+
+    fn make(&mut self, mut buffer: gst::Buffer) -> Result<Vec<u8>, String> {
+        // Times of the stream may begin anew; those of this pipeline go on.
+        let frame = buffer.make_mut();
+        frame.set_pts(gst::ClockTime::from_mseconds(self.count));
+        frame.set_dts(gst::ClockTime::NONE);
+        self.count += 1;
+        let pushed = self.pipeline.push(buffer, &self.caps);
+        let made = pushed.ok().and_then(|_| self.pictures.try_pull_sample(LIMIT));
+        let late = || format!("it was not there within {LIMIT:.0}");
+        let made = made.ok_or_else(|| self.pipeline.failure().unwrap_or_else(late))?;
+        let map = made.buffer().and_then(|b| b.map_readable().ok()).ok_or("it cannot be read")?;
+        Ok(map.to_vec())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,6 +154,18 @@ mod tests {
     fn caps(text: &str) -> gst::Caps {
         gst::init().unwrap();
         text.parse().unwrap()
+    }
+
+    #[test]
+    fn lines_and_letters_of_a_small_picture_are_drawn_large_and_no_picture_is_larger_than_its_frame() {
+        let wide = caps("video/x-raw,format=I420,width=1920,height=1080");
+        let small = Painter::description(&wide, 320, Drawn::Objects);
+        assert!(small.contains("zones=false thickness=12 text-scale=6"), "{small}");
+        assert!(small.contains("width=320,height=180"), "{small}");
+        let frame =
+            Painter::description(&caps("video/x-raw,format=I420,width=64,height=48"), 320, Drawn::All);
+        assert!(frame.contains("width=64,height=48") && !frame.contains("text-scale"), "{frame}");
+        assert!(!Painter::description(&wide, 320, Drawn::Nothing).contains("inferoverlay"));
     }
 
     #[test]

@@ -62,4 +62,16 @@ impl Built {
         let source::Added { encoded, decoder } = source::add(spec, file, &pipeline, &convert)?;
         Ok(Self { pipeline, description, encoded, decoder, newest, frames, sink })
     }
+
+    /// Stops it, which may take long or hang.
+    pub(super) fn stop(&self) {
+        // The sinks first, each by itself: a thread that still sends the EOS event holds the state locks of the pipeline and the
+        // source until a sink releases the frame that waits in it. The elements' states are locked, because the pipeline would take
+        // them back to PAUSED on its own way to NULL.
+        for element in self.pipeline.iterate_sorted().into_iter().flatten() {
+            element.set_locked_state(true);
+            let _ = element.set_state(gst::State::Null);
+        }
+        let _ = self.pipeline.set_state(gst::State::Null);
+    }
 }

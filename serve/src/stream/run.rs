@@ -163,14 +163,7 @@ fn run(
         }
     }
     shared.current.withdraw(number);
-    // The sinks first, each by itself: a thread that still sends the EOS event holds the state locks of the pipeline and the
-    // source until a sink releases the frame that waits in it. The elements' states are locked, because the pipeline would take
-    // them back to PAUSED on its own way to NULL.
-    for element in pipeline.iterate_sorted().into_iter().flatten() {
-        element.set_locked_state(true);
-        let _ = element.set_state(gst::State::Null);
-    }
-    let _ = pipeline.set_state(gst::State::Null);
+    built.stop();
     if let Some(outputs) = shared.outputs() {
         outputs.interrupt();
     }

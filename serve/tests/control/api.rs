@@ -42,7 +42,7 @@ pub(crate) fn counted(service: &Service, zone: &str) -> u64 {
 #[test]
 fn every_answer_forbids_caches_and_foreign_content() {
     let service = Service::start(&configuration(""));
-    for path in ["/", "/v1/streams", "/nothing", "/app.js"] {
+    for path in ["/", "/v1/streams", "/nothing", "/page/app.js"] {
         let headers = get(&format!("{}{path}", service.url)).headers;
         let policy = headers["content-security-policy"].to_str().unwrap();
         assert!(policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self';"), "{policy}");

@@ -31,6 +31,11 @@ pub(crate) struct Page {
 
 impl Page {
     pub(crate) fn open(chromium: PathBuf, url: &str) -> Self {
+        Self::open_with(chromium, url, "")
+    }
+
+    /// Opens a page in which `script` runs first.
+    pub(crate) fn open_with(chromium: PathBuf, url: &str, script: &str) -> Self {
         let folder = scratch("chromium");
         let browser = Command::new(chromium)
             .args([
@@ -62,6 +67,7 @@ impl Page {
         page.session = Some(attached["sessionId"].as_str().unwrap().to_owned());
         // An expression that is evaluated while the page loads is an error.
         page.call("Page.enable", json!({}));
+        page.call("Page.addScriptToEvaluateOnNewDocument", json!({"source": script}));
         page.call("Page.navigate", json!({"url": url}));
         while page.read()["method"] != "Page.loadEventFired" {}
         page
@@ -148,6 +154,14 @@ impl Page {
         self.call("Emulation.setTouchEmulationEnabled", json!({"enabled": true}));
     }
 
+    /// A window of this size, in light or dark.
+    pub(crate) fn become_window(&mut self, width: u32, height: u32, scheme: &str) {
+        let screen = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
+        self.call("Emulation.setDeviceMetricsOverride", screen);
+        let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
+        self.call("Emulation.setEmulatedMedia", json!({"features": features}));
+    }
+
     fn mouse(&mut self, kind: &str, x: f64, y: f64) {
         let params = json!({"type": kind, "x": x, "y": y, "button": "left", "buttons": 1, "clickCount": 1});
         self.call("Input.dispatchMouseEvent", params);
@@ -168,6 +182,7 @@ impl Page {
     pub(crate) fn key(&mut self, key: &str) {
         let code = match key {
             "Enter" => 13,
+            "Tab" => 9,
             "ArrowLeft" => 37,
             "ArrowDown" => 40,
             _ => 0,

@@ -15,13 +15,17 @@ const PIPELINE: &str = "documented";
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
 /// Answers that a test cannot cause at will: for a stream that has not started yet, a picture that fails, a service that is
-/// stopping, a model that changes while another one does, and a database that cannot be read for a moment.
-const NOT_PROVOKED: [&str; 7] = [
+/// stopping, a model that changes while another one does, a database that cannot be read for a moment, and sources that hang.
+const NOT_PROVOKED: [&str; 11] = [
     "get /v1/events 503",
     "get /v1/events/live 503",
     "get /v1/history 503",
     "post /v1/streams/{name}/record 503",
     "get /v1/streams/{name}/snapshot.jpg 500",
+    "get /v1/streams/{name}/live.jpg 500",
+    "post /v1/test-picture 500",
+    "post /v1/test-picture 503",
+    "post /v1/test-picture 504",
     "post /v1/streams 503",
     "put /v1/pipelines/{name}/model 503",
 ];
@@ -115,21 +119,22 @@ fn what_is_documented_is_answered_as_it_is_documented() {
     models(&mut api);
     for path in [
         "/",
-        "/app.js",
-        "/api.js",
-        "/zones.js",
-        "/ground.js",
-        "/handle.js",
-        "/plane.js",
-        "/style.css",
         "/v1/openapi.json",
         "/status",
         "/metrics",
         "/v1/pipelines",
+        "/v1/counts",
+        "/v1/configuration.toml",
         "/livez",
     ] {
         api.ask("get", path, path, None);
     }
+    for (file, status) in
+        [("app.js", 200), ("style.css", 200), ("index.html", 404), ("..%2Fopenapi.json", 404)]
+    {
+        assert_eq!(api.ask("get", "/page/{file}", &format!("/page/{file}"), None).status, status, "{file}");
+    }
+    test_pictures(&mut api);
     for path in ["/readyz", "/healthz"] {
         assert_eq!(api.ask("get", path, path, None).status, 200);
         let broken = json!({"name": "broken", "uri": "rtsp://127.0.0.1:1/none", "pipeline": "plain"});
@@ -214,9 +219,31 @@ fn streams(api: &mut Description) {
     assert!(
         api.ask("get", picture, "/v1/streams/door/snapshot.jpg?widht=100", None).error().contains("widht")
     );
+    let live = "/v1/streams/{name}/live.jpg";
+    let jpeg = api.ask("get", live, "/v1/streams/door/live.jpg?width=160&overlay=true&zones=false", None);
+    assert_eq!(&jpeg.body[..2], b"\xff\xd8", "JPEG's first bytes");
+    assert_eq!(api.ask("get", live, "/v1/streams/door/live.jpg?width=1921", None).status, 400);
+    cudainfer_tests::until("a frame has not changed", || {
+        let tag = api.ask("get", live, "/v1/streams/door/live.jpg", None).headers["etag"]
+            .to_str()
+            .unwrap()
+            .to_owned();
+        let headers = [("authorization", &*format!("Bearer {TOKEN}")), ("if-none-match", &*tag)];
+        let again = ask("GET", &format!("{}/v1/streams/door/live.jpg", api.url), &headers, None);
+        api.compare("get", live, &again);
+        again.status == 304
+    });
+    let many = api.ask("get", "/v1/live", "/v1/live?pictures=door,nobody&width=160", None);
+    let list = many.body.split(|byte| *byte == b'\n').next().unwrap();
+    let list: Value = serde_json::from_slice(list).unwrap();
+    assert_eq!((&list[0]["stream"], &list[1]["status"]), (&json!("door"), &json!(404)), "{list}");
+    assert_eq!(api.ask("get", "/v1/live", "/v1/live?pictures=door&width=1921", None).status, 400);
+    let elements = "/v1/streams/{name}/elements";
+    assert_eq!(api.ask("get", elements, "/v1/streams/door/elements", None).status, 200);
     let dead = json!({"name": "dead", "uri": "rtsp://127.0.0.1:1/none", "pipeline": "plain"});
     assert_eq!(api.ask("post", all, all, Some(&dead)).status, 201);
     assert_eq!(api.ask("get", picture, "/v1/streams/dead/snapshot.jpg", None).status, 503);
+    assert_eq!(api.ask("get", live, "/v1/streams/dead/live.jpg", None).status, 503);
     for name in ["dead", "second"] {
         assert_eq!(api.ask("delete", one, &format!("/v1/streams/{name}"), None).status, 204);
     }
@@ -229,6 +256,8 @@ fn streams(api: &mut Description) {
         ("get", zones, None),
         ("put", zones, Some(json!({"zones": []}))),
         ("get", picture, None),
+        ("get", live, None),
+        ("get", elements, None),
     ] {
         let answer = api.ask(method, path, &path.replace("{name}", "nobody"), body.as_ref());
         assert_eq!(answer.status, 404, "{method} {path}");
@@ -252,6 +281,26 @@ fn streams(api: &mut Description) {
         "STREAM_REMOVE_SUCCESS"
     );
     assert_eq!(api.ask("post", remove, remove, Some(&message("camera_remove"))).status, 404);
+}
+
+fn test_pictures(api: &mut Description) {
+    let path = "/v1/test-picture";
+    let first = api.ask("post", path, path, Some(&json!({"uri": "test://ball?width=64&height=48&rate=5"})));
+    assert_eq!(&first.body[..2], b"\xff\xd8", "JPEG's first bytes");
+    let none = api.ask("post", path, path, Some(&json!({"uri": "rtsp://me:secret@127.0.0.1:1/none"})));
+    assert_eq!(none.status, 409);
+    assert!(!none.error().contains("secret"), "{}", none.error());
+    for (uri, source) in [
+        ("file:///etc/hostname", json!({})),
+        ("v4l2:///dev/null", json!({})),
+        ("test://ball", json!({"num-buffers": 1})),
+        ("tset://ball", json!({})),
+    ] {
+        let refused = api.ask("post", path, path, Some(&json!({"uri": uri, "source": source})));
+        assert_eq!(refused.status, 400, "{uri}: {refused:?}");
+    }
+    let strange = api.ask("post", path, path, Some(&json!({"uri": "test://ball", "pipeline": "plain"})));
+    assert!(strange.error().contains("pipeline"), "{}", strange.error());
 }
 
 fn files(api: &mut Description, folder: &std::path::Path) {

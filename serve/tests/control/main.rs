@@ -1,6 +1,7 @@
 //! Control by HTTP with a server that runs: it answers what is documented, and nothing else. And the page, in a browser.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // clippy's own exception stops at functions without #[test]
 
+mod accessibility;
 mod api;
 mod browser;
 mod certificates;
@@ -8,7 +9,10 @@ mod documented;
 mod flood;
 mod history;
 mod hostile;
+mod live;
 mod notify;
 mod page;
 mod secured;
 mod service;
+mod views;
+mod wall;

@@ -34,7 +34,7 @@ fn a_zone_that_is_drawn_counts() {
     assert_eq!(page.evaluate("sessionStorage.getItem('cudainfer-token')"), json!(TOKEN));
 
     page.wait("document.querySelector('#list .state')?.textContent === 'playing'");
-    page.click("#list button", 0.5, 0.5);
+    page.click("#list a", 0.5, 0.5);
     page.wait("document.querySelector('#snapshot').naturalWidth > 0");
     page.wait("document.querySelectorAll('#zones li').length === 1");
 
@@ -82,45 +82,66 @@ fn a_stream_is_added_and_removed() {
     let Some(chromium) = installed() else { return eprintln!("skipped: there is no chromium") };
     let service = Service::start(&configuration(""));
     let mut page = Page::open(chromium, &service.url);
-    page.wait("document.querySelectorAll('#list tr').length === 1");
-    page.wait("document.querySelectorAll('#add option').length === 2");
-    page.click("summary", 0.1, 0.5);
+    page.wait("document.querySelectorAll('#list > li').length === 1");
+    page.click("nav a[href='#/setup']", 0.5, 0.5);
+    page.wait("document.querySelectorAll('#add select option').length === 2");
     // A wrong form is refused with the service's sentence, and keeps the typed text.
     fill(&mut page, "#add [name=name]", "yard");
     fill(&mut page, "#add [name=uri]", "tset://ball");
     page.evaluate("document.querySelector('#add [name=pipeline]').value = 'plain'");
-    page.click("#add button", 0.5, 0.5);
+    page.click("#add-camera", 0.5, 0.5);
     page.wait("document.querySelector('#add .error').textContent.includes('tset')");
     assert_eq!(page.evaluate("document.querySelector('#add [name=name]').value"), json!("yard"));
     assert!(service.fleet.stream("yard").is_none());
 
+    // A source can be looked at before it is a camera.
+    page.click("#try", 0.5, 0.5);
+    page.wait("document.querySelector('#add .error').textContent.includes('tset')");
     page.evaluate("document.querySelector('#add [name=uri]').value = ''");
     fill(&mut page, "#add [name=uri]", "test://ball?width=64&height=48&rate=5");
+    page.click("#try", 0.5, 0.5);
+    page.wait("document.querySelector('#test-picture').naturalWidth === 640");
+    assert!(service.fleet.stream("yard").is_none(), "it was tried only");
+    page.click("#add [name=uri]", 0.5, 0.5);
     page.key("Enter");
-    // The list is read at intervals, so it may have the stream before the form has its answer.
-    page.wait("document.querySelectorAll('#list tr').length === 2");
-    page.wait("document.querySelector('#add .error').textContent === ''");
-    page.wait("document.querySelector('#add [name=name]').value === ''");
+    // The page goes on to the camera, of which it has a picture.
+    page.wait("location.hash === '#/camera/yard'");
     service.plays("yard");
     assert_eq!(service.fleet.source("yard").unwrap().pipeline, "plain");
-
-    page.click("#list [data-stream=yard]", 0.5, 0.5);
     page.wait("document.querySelector('#snapshot').naturalWidth > 0");
+    page.wait("document.querySelector('#camera-state').textContent === 'playing'");
     // The page asks first; after "no", the stream stays.
     for answer in [false, true] {
         page.evaluate(&format!("window.confirm = (text) => {{ window.asked = text; return {answer}; }}"));
         page.click("#remove", 0.5, 0.5);
-        page.wait("window.asked === 'Remove the stream yard?'");
+        page.wait("window.asked === 'Remove the camera yard?'");
         page.evaluate("window.asked = null");
         if answer {
-            page.wait("document.querySelectorAll('#list tr').length === 1");
-            page.wait("document.querySelector('#stream').hidden");
+            page.wait("document.querySelectorAll('#list > li').length === 1");
+            page.wait("document.querySelector('[data-view=camera]').hidden");
             assert!(service.fleet.stream("yard").is_none());
         } else {
             assert!(service.fleet.stream("yard").is_some());
         }
     }
     assert_eq!(page.evaluate("document.querySelector('#failure').textContent"), json!(""));
+}
+
+/// All elements are within the screen, and those that are tapped are as large as a finger needs (WCAG 2.2, 2.5.8).
+#[track_caller]
+fn fits(page: &mut Page, view: &str) {
+    let outside = "[...document.querySelectorAll('main *:not(.handle):not(.scroll *)')].filter((e) => { const b = e.getBoundingClientRect(); \
+                   return b.width && (b.left < 0 || b.right > innerWidth); }).map((e) => e.outerHTML)";
+    let small = "[...document.querySelectorAll('button, input:not([type=checkbox]), select, nav a')].filter((e) => { \
+                 const b = e.getBoundingClientRect(); return b.width && (b.width < 24 || b.height < 24); }).map((e) => e.outerHTML)";
+    for (what, expression) in [("outside", outside), ("small", small)] {
+        assert_eq!(page.evaluate(expression), json!([]), "{what} in {view}");
+    }
+    assert_eq!(
+        page.evaluate("[innerWidth, document.documentElement.scrollWidth]"),
+        json!([360, 360]),
+        "{view}"
+    );
 }
 
 #[test]
@@ -133,11 +154,20 @@ fn on_a_phone_everything_is_reached_and_a_finger_draws() {
     service.plays("door");
     let mut page = Page::open(chromium, &service.url);
     page.become_phone(360);
-    page.wait("document.querySelectorAll('#list tr').length === 2");
+    page.wait("document.querySelectorAll('#list > li').length === 2");
     until("the long error is shown", || {
-        page.evaluate("document.querySelector('#list td:last-child').textContent") != json!("")
+        page.evaluate("document.querySelector('#list .error').textContent") != json!("")
     });
-    page.tap("summary", 0.1, 0.5);
+    fits(&mut page, "the wall");
+    // A state is one word in one line, also beside a long name.
+    let lines = "[...document.querySelectorAll('#list .state')].every((e) => e.getClientRects().length === 1 && e.clientHeight < 40)";
+    assert_eq!(page.evaluate(lines), json!(true));
+    for view in ["events", "timeline", "setup"] {
+        page.tap(&format!("nav a[href='#/{view}']"), 0.5, 0.5);
+        page.wait(&format!("!document.querySelector('[data-view={view}]').hidden"));
+        fits(&mut page, view);
+    }
+    page.tap("nav a[href='#/wall']", 0.5, 0.5);
     page.tap("#list [data-stream=door]", 0.5, 0.5);
     page.wait("document.querySelector('#snapshot').naturalWidth > 0");
     page.tap("#new-polygon", 0.5, 0.5);
@@ -145,15 +175,7 @@ fn on_a_phone_everything_is_reached_and_a_finger_draws() {
     for (x, y) in [(0.1, 0.1), (0.9, 0.1), (0.9, 0.9)] {
         page.tap("#canvas", x, y);
     }
-    // All elements are within the screen, and those that are tapped are as large as a finger needs (WCAG 2.2, 2.5.8).
-    let outside = "[...document.querySelectorAll('main *:not(.handle)')].filter((e) => { const b = e.getBoundingClientRect(); \
-                   return b.width && (b.left < 0 || b.right > innerWidth); }).map((e) => e.outerHTML)";
-    let small = "[...document.querySelectorAll('button, input:not([type=checkbox]), select')].filter((e) => { \
-                 const b = e.getBoundingClientRect(); return b.width && (b.width < 24 || b.height < 24); }).map((e) => e.outerHTML)";
-    for (what, expression) in [("outside", outside), ("small", small)] {
-        assert_eq!(page.evaluate(expression), json!([]), "{what}");
-    }
-    assert_eq!(page.evaluate("[innerWidth, document.documentElement.scrollWidth]"), json!([360, 360]));
+    fits(&mut page, "the camera");
     page.tap("#finish", 0.5, 0.5);
     page.wait("!document.querySelector('#save').disabled");
     page.tap("#save", 0.5, 0.5);
@@ -178,7 +200,7 @@ fn four_points_on_the_ground_make_a_grid_of_metres_and_are_saved_with_the_zones(
     assert_eq!(send("PUT", &format!("{}/v1/streams/door/zones", service.url), &zones).status, 200);
     let mut page = Page::open(chromium, &service.url);
     page.wait("document.querySelector('#list .state')?.textContent === 'playing'");
-    page.click("#list button", 0.5, 0.5);
+    page.click("#list a", 0.5, 0.5);
     page.wait("document.querySelector('#snapshot').naturalWidth > 0");
     page.wait("document.querySelectorAll('#zones li').length === 1");
     assert_eq!(page.evaluate("document.querySelectorAll('main b, main script').length"), json!(0));

@@ -15,8 +15,8 @@ use cudainfer_model::file_of;
 use gst::prelude::*;
 
 pub(crate) use table::Grant;
-use table::grant;
-pub(super) use table::is_login;
+pub(super) use table::grant;
+pub(crate) use table::is_login;
 
 use super::Description;
 use super::defaults::Defaults;

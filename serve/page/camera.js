@@ -1,0 +1,157 @@
+// One camera: its picture, large, with the zones and the ground that are drawn on it, its figures and its settings.
+
+import { Refused, json, ofStream, withQuery } from "./api.js";
+import { attempt } from "./attempt.js";
+import { $, setText } from "./dom.js";
+import * as elements from "./elements.js";
+import { frameAspect, frameSize, inFractions } from "./frame.js";
+import * as ground from "./ground.js";
+import { LivePicture } from "./live.js";
+import { repeat } from "./repeat.js";
+import { isShown, leave } from "./router.js";
+import * as snapshots from "./snapshots.js";
+import { countText, counts, figures, onState, refresh, streamOf } from "./state.js";
+import { showFigures } from "./wall.js";
+import * as zones from "./zones.js";
+
+/** Milliseconds between two looks at the zones that the service has. */
+const ZONES_PERIOD = 5000;
+
+/** The name of the camera that is shown. */
+let shown = null;
+/** The zones and the ground that the service had when the page last looked, as JSON; null until they have been read. */
+let known = null;
+/** Its state when the page last looked. */
+let state = null;
+
+const path = () => {
+  const width = Math.min(1920, Math.round($("picture").clientWidth * Math.min(2, devicePixelRatio)));
+  // The page draws zones itself.
+  return withQuery(ofStream(shown, "/live.jpg"), { width: Math.max(160, Math.ceil(width / 160) * 160), overlay: $("overlay").checked, zones: false });
+};
+const picture = new LivePicture($("snapshot"), path, (message) => {
+  setText($("no-picture"), message);
+  if (!message) $("picture").style.aspectRatio = "";
+});
+
+function render() {
+  if (shown === null || !isShown("camera")) return;
+  const stream = streamOf(shown);
+  if (!stream) return leaveQuietly();
+  setText($("camera-state"), stream.state);
+  $("camera-state").className = `state ${stream.state}`;
+  // Elements are there, and know their models, when it plays. Whoever sets something is not disturbed.
+  if (stream.state === "playing" && state !== "playing" && !$("elements").contains(document.activeElement)) elements.load(shown);
+  state = stream.state;
+  const size = frameSize(stream.caps);
+  const restarts = Object.values(stream.restarts).reduce((sum, count) => sum + count, 0);
+  showFigures($("camera-figures"), [
+    ...figures(stream),
+    ["Frames", size ? `${size[0]} × ${size[1]}` : "–"],
+    ["Pipeline", stream.pipeline],
+    ["Source", stream.uri],
+    ["Restarts", String(restarts)],
+  ]);
+  setText($("camera-error"), stream["last-error"] ?? "");
+  setText($("camera-counts"), (counts[shown] ?? []).map(countText).join("; "));
+}
+
+/** Reads the zones; those that somebody else has changed are shown unless something is being drawn here. */
+async function readZones() {
+  const name = shown;
+  const [stream, read] = await Promise.all([json("GET", ofStream(name)), json("GET", ofStream(name, "/zones"))]);
+  const text = JSON.stringify([read.zones, read.ground ?? null, read.units]);
+  if (shown !== name || text === known || unsaved()) return;
+  const fractions = inFractions(read, frameSize(stream.caps));
+  known = text;
+  zones.load(fractions.zones);
+  ground.load(fractions.ground ?? null);
+}
+
+/** Whether something was drawn or typed that is not saved. */
+function unsaved() {
+  return zones.changed() || ground.changed();
+}
+
+function forget() {
+  known = null;
+  zones.load([]);
+  ground.load(null);
+}
+
+function leaveQuietly() {
+  forget();
+  leave();
+}
+
+export const view = {
+  title: (name) => name ?? "Camera",
+  mayLeave: () => !unsaved() || confirm("Discard the zones that are not saved?"),
+  show(name) {
+    shown = name ?? "";
+    forget();
+    $("camera-title").textContent = shown;
+    $("snapshot").removeAttribute("src");
+    $("snapshot").alt = `Picture of ${shown}`;
+    for (const id of ["zone-error", "camera-failure", "no-picture", "hint"]) $(id).textContent = "";
+    // All is in its place before the picture comes: nothing moves under a finger.
+    $("picture").style.aspectRatio = frameAspect(streamOf(shown)?.caps);
+    state = streamOf(shown)?.state ?? null;
+    picture.start();
+    render();
+    attempt($("zone-error"), readZones);
+    elements.load(shown);
+    snapshots.load(shown);
+  },
+  hide() {
+    picture.stop();
+    shown = null;
+    forget();
+    elements.load(null);
+    snapshots.load(null);
+  },
+};
+
+onState(render);
+repeat(
+  // What is refused here is shown when somebody saves.
+  () => readZones().catch((error) => { if (!(error instanceof Refused)) throw error; }),
+  ZONES_PERIOD,
+  () => shown !== null && !unsaved(),
+);
+
+$("save").addEventListener("click", () =>
+  attempt($("zone-error"), async () => {
+    const list = zones.current();
+    const plane = ground.current();
+    await json("PUT", ofStream(shown, "/zones"), { units: "fraction", zones: list, ...(plane ? { ground: plane } : {}) });
+    zones.load(list);
+    ground.load(plane);
+    $("hint").textContent = "Saved.";
+  }),
+);
+
+const act = (run) => () => attempt($("camera-failure"), run);
+
+$("restart").addEventListener("click", act(() => json("POST", ofStream(shown, "/restart"), {})));
+
+$("record").addEventListener("click", act(async () => {
+  await json("POST", ofStream(shown, "/record"), {});
+  setText($("hint"), "A recording has begun.");
+}));
+
+$("remove").addEventListener("click", () => {
+  if (!confirm(`Remove the camera ${shown}?`)) return;
+  attempt($("camera-failure"), async () => {
+    await json("DELETE", ofStream(shown));
+    forget();
+    await refresh();
+    if (isShown("camera")) leaveQuietly();
+  });
+});
+
+$("overlay").addEventListener("change", () => picture.wake());
+
+addEventListener("beforeunload", (event) => {
+  if (unsaved()) event.preventDefault();
+});

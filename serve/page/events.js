@@ -1,0 +1,140 @@
+// The events of all cameras: those that have been, and new ones as they happen.
+
+import { Refused, json, withQuery } from "./api.js";
+import { attempt } from "./attempt.js";
+import { $, keyed, setText } from "./dom.js";
+import { eventItem, updateItem } from "./event-item.js";
+import { play } from "./playback.js";
+import { open } from "./router.js";
+import { listen } from "./sse.js";
+import { counts, streams } from "./state.js";
+import { fromField } from "./time.js";
+
+/** Events that are read at a time, and the most that are shown. */
+const PART = 50;
+const MOST = 500;
+
+const form = $("event-filter");
+const place = $("events-error");
+let events = [];
+let next = null;
+let abort = null;
+
+/** The filter as the service takes it. */
+function filter() {
+  const values = Object.fromEntries(new FormData(form));
+  return { ...values, from: fromField(values.from), to: fromField(values.to) };
+}
+
+/** Whether an event that has just come is one of those that the filter lets through. */
+export function matches(event, { stream, zone, class: label, kind, from, to }) {
+  const same = (wanted, found) => !wanted || wanted === found;
+  const time = Date.parse(event.time);
+  return (
+    same(stream, event.stream) && same(zone, event.zone) && same(label, event.class) && same(kind, event.kind) &&
+    (!from || time >= Date.parse(from)) && (!to || time < Date.parse(to))
+  );
+}
+
+function render() {
+  keyed($("event-list"), events, (event) => event.id, (event) => eventItem(event, play), updateItem);
+  $("more-events").hidden = next === null || events.length >= MOST;
+  $("no-events").hidden = events.length > 0 || place.textContent !== "";
+  suggest();
+}
+
+/** Zones and classes that are known, for the fields. */
+function suggest() {
+  const zones = [...Object.values(counts).flat().map((each) => each.zone), ...events.map((event) => event.zone)];
+  const lists = { "known-zones": zones, "known-classes": events.map((event) => event.class), "known-kinds": events.map((event) => event.kind) };
+  for (const [id, names] of Object.entries(lists)) {
+    const wanted = [...new Set(names.filter(Boolean))].sort();
+    if ([...$(id).children].map((option) => option.value).join("\n") !== wanted.join("\n")) $(id).replaceChildren(...wanted.map((name) => new Option(name, name)));
+  }
+  const select = form.elements.stream;
+  const names = streams.map((stream) => stream.name);
+  if ([...select.options].slice(1).map((option) => option.value).join("\n") !== names.join("\n")) {
+    const chosen = select.value;
+    select.replaceChildren(new Option("all", ""), ...names.map((name) => new Option(name, name)));
+    select.value = names.includes(chosen) ? chosen : "";
+  }
+}
+
+async function read(before) {
+  await attempt(place, async () => {
+    const answer = await json("GET", withQuery("v1/events", { ...filter(), limit: PART, before: before ?? "" }));
+    events = before === undefined ? answer.events : [...events, ...answer.events];
+    next = answer.next;
+  });
+  render();
+}
+
+function begin() {
+  abort?.abort();
+  abort = new AbortController();
+  events = [];
+  next = null;
+  render();
+  const { signal } = abort;
+  read().then(() => {
+    // What refuses the list refuses the stream of new ones as well.
+    if (signal.aborted || place.textContent !== "") return;
+    listen("v1/events/live", { signal, found: (message) => take(message), state: (sentence) => setText($("events-status"), sentence || "New events are added as they happen.") });
+  });
+}
+
+/** Takes an event that has just come, or one of which more is known now. */
+function take(message) {
+  let event;
+  try {
+    event = JSON.parse(message.data);
+  } catch {
+    return;
+  }
+  const index = events.findIndex((each) => each.id === event.id);
+  if (index >= 0) events[index] = event;
+  else if (message.event === "event" && matches(event, filter())) events = [event, ...events].slice(0, MOST);
+  else return;
+  render();
+}
+
+form.addEventListener("change", begin);
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  begin();
+});
+form.addEventListener("reset", () => setTimeout(begin));
+$("more-events").addEventListener("click", () => read(next));
+
+export const view = {
+  title: () => "Events",
+  show() {
+    suggest();
+    begin();
+  },
+  hide() {
+    abort?.abort();
+    abort = null;
+    events = [];
+    $("event-list").replaceChildren();
+    if ($("playback").open) $("playback").close();
+  },
+};
+
+/** One event, as a link leads to it: the list with its recording. */
+export const one = {
+  ...view,
+  section: "events",
+  async show(id) {
+    view.show();
+    try {
+      const { events } = await json("GET", withQuery("v1/events", { before: Number(id) + 1, limit: 1 }));
+      if (String(events[0]?.id) === id) play(events[0]);
+      else setText($("events-status"), "This event is not kept any more.");
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      setText(place, error.message);
+    }
+    $("playback").addEventListener("close", () => location.hash.startsWith("#/event/") && open("events"), { once: true });
+  },
+};

@@ -1,0 +1,78 @@
+// The recording of an event, from its moment on.
+
+import { blob, hasToken } from "./api.js";
+import { attempt } from "./attempt.js";
+import { $, setText } from "./dom.js";
+import { download } from "./download.js";
+import { eventText } from "./event-item.js";
+import { show } from "./live.js";
+import { addressOf } from "./router.js";
+
+const dialog = $("playback");
+const video = $("playback-video");
+const picture = $("playback-picture");
+const place = $("playback-error");
+let url = null;
+let shown = null;
+
+/** Plays the recording of an event; one without a recording has its picture, as large as it is. */
+export function play(event) {
+  shown = event;
+  $("playback-title").textContent = eventText(event);
+  setText(place, "");
+  setText($("playback-status"), "");
+  $("playback-download").disabled = video.hidden = !event.recording;
+  picture.hidden = true;
+  if (!dialog.open) dialog.showModal();
+  if (!event.recording) return showPicture(event);
+  attempt(place, async () => {
+    // Without a token, the video reads the parts that it plays; it cannot send one.
+    const read = hasToken() ? await blob(event.recording) : null;
+    if (shown !== event) return;
+    if (read) url = URL.createObjectURL(read);
+    video.src = url ?? event.recording;
+    video.currentTime = event.offset ?? 0;
+    // A browser may want a click first.
+    await video.play().catch(() => {});
+  });
+}
+
+async function showPicture(event) {
+  setText($("playback-status"), "There is no recording of this event.");
+  if (!event.snapshot) return;
+  await attempt(place, async () => {
+    const read = await blob(event.snapshot);
+    if (shown !== event) return;
+    await show(picture, read);
+    picture.hidden = false;
+  });
+}
+
+video.addEventListener("error", () => {
+  if (video.getAttribute("src")) setText(place, "The browser cannot play this recording. Download it for another player.");
+});
+
+dialog.addEventListener("close", () => {
+  shown = null;
+  video.removeAttribute("src");
+  video.load();
+  if (url) URL.revokeObjectURL(url);
+  url = null;
+});
+
+$("playback-close").addEventListener("click", () => dialog.close());
+
+$("playback-download").addEventListener("click", () =>
+  attempt(place, () => download(shown.recording, decodeURIComponent(shown.recording.split("/").pop()))),
+);
+
+$("playback-link").addEventListener("click", async () => {
+  const link = new URL(addressOf("event", shown.id), location.href).href;
+  try {
+    await navigator.clipboard.writeText(link);
+    setText($("playback-status"), "The link is in the clipboard.");
+  } catch {
+    // Browsers give the clipboard to pages by HTTPS and of this machine only.
+    setText($("playback-status"), link);
+  }
+});

@@ -1,0 +1,70 @@
+// Charts of the last hours: counts by zone and class, frames a second, lag, processors.
+
+import { json, withQuery } from "./api.js";
+import { attempt } from "./attempt.js";
+import { chart } from "./chart.js";
+import { $, keyed } from "./dom.js";
+import { repeat } from "./repeat.js";
+import { isShown } from "./router.js";
+import { streams } from "./state.js";
+
+/** Milliseconds between two looks. */
+const PERIOD = 60000;
+/** The step in seconds for each number of hours. */
+const STEPS = { 1: 60, 6: 60, 24: 300, 168: 3600 };
+const GIBIBYTE = 2 ** 30;
+
+const form = $("timeline-filter");
+
+/** What the charts show, by the service's answer. */
+export function chartsOf(history) {
+  const { from, step } = history;
+  const each = Object.entries(history.streams);
+  const of = (key, change = (value) => value) => each.map(([name, values]) => ({ name, values: (values[key] ?? []).map((value) => (value === null ? null : change(value))) }));
+  const counts = history.counts.map(({ stream, zone, kind, class: label, counts: values }) => ({
+    name: [stream, zone, label, kind].filter(Boolean).join(" "),
+    values,
+  }));
+  const own = (name, values, change) => ({ name, values: (values ?? []).map((value) => (value === null ? null : change(value))) });
+  const { cpu, memory, gpu } = history.process ?? {};
+  const charts = [
+    { title: "Counts by zone and class", unit: `in ${step / 60} min`, series: counts, total: true },
+    { title: "Frames per second", unit: "frames/s", series: of("frames", (frames) => frames / step) },
+    { title: "Lag", unit: "s", series: of("lag") },
+    { title: "Dropped frames", unit: "frames", series: of("dropped"), total: true },
+    { title: "Processor", unit: "cores", series: [own("cores in use", cpu, (value) => value)] },
+    { title: "GPU", unit: "%", series: [own("GPU in use", gpu, (value) => value * 100)] },
+    { title: "Memory", unit: "GiB", series: [own("memory", memory, (value) => value / GIBIBYTE)] },
+  ];
+  const isKnown = ({ values }) => values.some((value) => value !== null && value !== undefined);
+  return charts.map((each) => ({ ...each, from, step, series: each.series.filter(isKnown) }));
+}
+
+async function render() {
+  const names = streams.map((stream) => stream.name);
+  const chosen = form.elements.stream.value;
+  keyed(form.elements.stream, ["", ...names], (name) => name, (name) => new Option(name || "all", name), () => {});
+  form.elements.stream.value = names.includes(chosen) ? chosen : "";
+  const { stream, hours } = Object.fromEntries(new FormData(form));
+  const to = new Date();
+  const from = new Date(to - hours * 3600000);
+  const open = new Set([...$("charts").querySelectorAll("details[open]")].map((element) => element.closest("figure").querySelector("h3").textContent));
+  const read = await attempt($("timeline-error"), async () => {
+    const history = await json("GET", withQuery("v1/history", { stream, step: STEPS[hours], from: from.toISOString(), to: to.toISOString() }));
+    if (!isShown("timeline")) return;
+    const charts = chartsOf(history).map(chart);
+    charts.filter((figure) => open.has(figure.querySelector("h3").textContent)).forEach((figure) => figure.querySelector("details")?.setAttribute("open", ""));
+    $("charts").replaceChildren(...charts);
+  });
+  if (!read) $("charts").replaceChildren();
+}
+
+form.addEventListener("change", render);
+form.addEventListener("submit", (event) => event.preventDefault());
+repeat(render, PERIOD, () => isShown("timeline"));
+
+export const view = {
+  title: () => "Timeline",
+  show: render,
+  hide: () => $("charts").replaceChildren(),
+};
