@@ -21,12 +21,6 @@ impl Ink {
         };
         Self([mix(0), mix(1), mix(2), mix(3)])
     }
-
-    /// The mean of four inks, rounded.
-    pub fn mean(inks: [Self; 4]) -> Self {
-        let mean = |i: usize| ((inks.iter().map(|ink| u32::from(ink.0[i])).sum::<u32>() + 2) / 4) as u8;
-        Self([mean(0), mean(1), mean(2), mean(3)])
-    }
 }
 
 /// The inks of colours, for one frame: what is drawn after each other often has the same colour.
@@ -103,6 +97,15 @@ impl Layout {
 
     pub fn height(&self) -> i64 {
         i64::try_from(self.format.height).unwrap_or(i64::MAX)
+    }
+
+    /// Bytes of a pixel in the first plane.
+    pub fn pixel_bytes(&self) -> usize {
+        match self.samples {
+            Samples::Packed3 => 3,
+            Samples::Packed4 => 4,
+            Samples::Nv12 | Samples::I420 => 1,
+        }
     }
 
     pub fn ink(&self, color: Rgb) -> Ink {

@@ -67,13 +67,18 @@ impl Capsule {
         let Self { a, b, r, length, along, inverse } = self;
         let y = row as f64 + 0.5;
         let (mut from, mut to) = (f64::INFINITY, f64::NEG_INFINITY);
-        for centre in [a, b] {
+        // A disc's second circle is the first, and its bar is empty.
+        let disc = *length == 0.0;
+        for centre in [a, b].into_iter().take(if disc { 1 } else { 2 }) {
             let dy = y - centre[1];
             let square = r * r - dy * dy;
             if square > 0.0 {
                 let half = square.sqrt();
                 (from, to) = (from.min(centre[0] - half), to.max(centre[0] + half));
             }
+        }
+        if disc {
+            return if from < to { pixels(from, to) } else { 0..0 };
         }
         // With x counted from a: 0 <= x * along.x + dy * along.y <= length, and likewise across, within r.
         let dy = y - a[1];

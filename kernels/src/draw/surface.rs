@@ -6,7 +6,7 @@ use super::DrawError;
 use super::canvas::{Canvas, Ink, Layout, Samples};
 use super::capsule::{Capsule, RowCover, WHOLE};
 use super::letters::{Glyph, HEIGHT, WIDTH};
-use super::text_picture::{TextInks, TextPicture};
+use super::text_picture::{PIXELS_A_WORD, TextInks, TextPicture, VALUES};
 use crate::frame::{Frame, FrameFormat, FrameMut};
 
 /// Which of a chroma sample's two by two pixels must be drawn so that the sample is drawn.
@@ -66,24 +66,14 @@ impl<'f, 'a> Surface<'f, 'a> {
 
     /// Lays an ink over a row of the first plane by how much of each pixel is covered.
     fn cover_row(&mut self, row: i64, cover: &RowCover, ink: Ink) {
-        let (touched, full) = (cover.touched(), cover.full());
-        let full = if full.is_empty() { touched.end..touched.end } else { full };
-        if let Some([x, y]) = self.layout.clip(full.clone(), row..row + 1) {
-            match self.layout.samples {
-                Samples::Packed3 => self.fill_plane(0, x, y, [ink.0[0], ink.0[1], ink.0[2]]),
-                Samples::Packed4 => self.fill_plane(0, x, y, ink.0),
-                Samples::Nv12 | Samples::I420 => self.fill_plane(0, x, y, [ink.0[0]]),
-            }
-        }
-        for column in (touched.start..full.start).chain(full.end..touched.end) {
-            let (part, Some([x, y])) = (cover.at(column), self.layout.clip(column..column + 1, row..row + 1))
-            else {
-                continue;
-            };
-            if part > 0 {
-                let old = self.first(x.start, y.start);
-                self.put_first(x.start, y.start, ink.over(old, part, WHOLE));
-            }
+        let (Ok(row), false) = (usize::try_from(row), cover.touched().is_empty()) else { return };
+        let start = row * self.frame.strides[0];
+        let line =
+            &mut self.frame.planes[0][start..start + self.layout.format.width * self.layout.pixel_bytes()];
+        match self.layout.samples {
+            Samples::Packed3 => lay::<3>(line, cover, ink),
+            Samples::Packed4 => lay::<4>(line, cover, ink),
+            Samples::Nv12 | Samples::I420 => lay::<1>(line, cover, ink),
         }
     }
 
@@ -92,26 +82,23 @@ impl<'f, 'a> Surface<'f, 'a> {
         let filled = covers.iter().map(RowCover::touched).filter(|range| !range.is_empty());
         let Some(touched) = filled.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)) else { return };
         let Ok(y) = usize::try_from(row) else { return };
+        let full = covers.each_ref().map(|cover| {
+            let full = cover.full();
+            if full.is_empty() { 0..0 } else { full.start / 2..(full.end + 1) / 2 }
+        });
         for column in touched.start / 2..(touched.end + 1) / 2 {
+            let Ok(x) = usize::try_from(column) else { continue };
+            if full.iter().any(|full| full.contains(&column)) {
+                self.put_chroma(x, y, ink);
+                continue;
+            }
             let part = |cover: &RowCover| cover.at(2 * column).max(cover.at(2 * column + 1));
             let part = part(&covers[0]).max(part(&covers[1]));
-            let Ok(x) = usize::try_from(column) else { continue };
-            if part == WHOLE {
-                self.put_chroma(x, y, ink);
-            } else if part > 0 {
+            if part > 0 {
                 let old = self.chroma(x, y);
                 self.put_chroma(x, y, ink.over(old, part, WHOLE));
             }
         }
-    }
-
-    /// A pixel of the first plane.
-    fn first(&self, x: usize, y: usize) -> Ink {
-        let bytes = self.pixel_bytes();
-        let start = y * self.frame.strides[0] + bytes * x;
-        let mut ink = [0; 4];
-        ink[..bytes].copy_from_slice(&self.frame.planes[0][start..start + bytes]);
-        Ink(ink)
     }
 
     /// A chroma sample.
@@ -122,22 +109,6 @@ impl<'f, 'a> Surface<'f, 'a> {
         } else {
             Ink([0, at(1, x), at(2, x), 0])
         }
-    }
-
-    /// Bytes of a pixel in the first plane.
-    fn pixel_bytes(&self) -> usize {
-        match self.layout.samples {
-            Samples::Packed3 => 3,
-            Samples::Packed4 => 4,
-            Samples::Nv12 | Samples::I420 => 1,
-        }
-    }
-
-    /// Sets a pixel of the first plane.
-    fn put_first(&mut self, x: usize, y: usize, Ink(ink): Ink) {
-        let bytes = self.pixel_bytes();
-        let start = y * self.frame.strides[0] + bytes * x;
-        self.frame.planes[0][start..start + bytes].copy_from_slice(&ink[..bytes]);
     }
 
     /// Sets a chroma sample.
@@ -227,27 +198,93 @@ impl Canvas for Surface<'_, '_> {
         };
         let stride = text.stride() as usize;
         let row = |i: usize| &text.words()[stride * i..][..stride];
+        let bytes = self.layout.pixel_bytes();
         for (i, y) in y.clone().enumerate() {
-            let row = row(i);
-            for (j, x) in x.clone().enumerate() {
-                let value = TextPicture::value(row, j);
-                // Uncovered pixels have been filled with the background already.
-                if value > 0 {
-                    self.put_first(x, y, inks[value]);
-                }
+            let start = y * self.frame.strides[0];
+            let line = &mut self.frame.planes[0][start + bytes * x.start..start + bytes * x.end];
+            match self.layout.samples {
+                Samples::Packed3 => write_letters::<3>(line, row(i), inks),
+                Samples::Packed4 => write_letters::<4>(line, row(i), inks),
+                Samples::Nv12 | Samples::I420 => write_letters::<1>(line, row(i), inks),
             }
         }
         if !matches!(self.layout.samples, Samples::Nv12 | Samples::I420) {
             return;
         }
+        let samples = x.start / 2..x.end.div_ceil(2);
         for (i, y) in y.step_by(2).enumerate() {
             let rows = [row(2 * i), row(2 * i + 1)];
-            for (j, x) in x.clone().step_by(2).enumerate() {
-                let value = |n: usize| TextPicture::value(rows[n / 2], 2 * j + n % 2);
-                let values = [value(0), value(1), value(2), value(3)];
-                if values != [0; 4] {
-                    self.put_chroma(x / 2, y / 2, Ink::mean(values.map(|value| inks[value])));
+            let line = |plane: usize, bytes: usize| {
+                let start = y / 2 * self.frame.strides[plane];
+                start + bytes * samples.start..start + bytes * samples.end
+            };
+            if matches!(self.layout.samples, Samples::Nv12) {
+                let line = line(1, 2);
+                write_chroma::<2>(
+                    &mut self.frame.planes[1][line],
+                    rows,
+                    [1, 2].map(|part| inks.map(|ink| ink.0[part])),
+                );
+            } else {
+                for (plane, line) in [(1, line(1, 1)), (2, line(2, 1))] {
+                    write_chroma::<1>(
+                        &mut self.frame.planes[plane][line],
+                        rows,
+                        [inks.map(|ink| ink.0[plane])],
+                    );
                 }
+            }
+        }
+    }
+}
+
+/// Lays an ink over a row of pixels of `N` bytes by how much of each is covered.
+fn lay<const N: usize>(line: &mut [u8], cover: &RowCover, ink: Ink) {
+    let index = |v: i64| usize::try_from(v).unwrap_or(0);
+    let (touched, full) = (cover.touched(), cover.full());
+    let full = if full.is_empty() { touched.end..touched.end } else { full };
+    let mut new = [0; N];
+    new.copy_from_slice(&ink.0[..N]);
+    let pixels = line.as_chunks_mut::<N>().0;
+    pixels[index(full.start)..index(full.end)].fill(new);
+    for column in (touched.start..full.start).chain(full.end..touched.end) {
+        let part = cover.at(column);
+        for (old, new) in pixels[index(column)].iter_mut().zip(new) {
+            let sum = u32::from(*old) * (WHOLE - part) + u32::from(new) * part + WHOLE / 2;
+            *old = (sum / WHOLE) as u8;
+        }
+    }
+}
+
+/// Writes the inks of a row of letters on pixels of `N` bytes. Where eight have the background's value, they have its ink already.
+fn write_letters<const N: usize>(line: &mut [u8], words: &[u32], inks: &TextInks) {
+    let inks = inks.map(|ink| {
+        let mut bytes = [0; N];
+        bytes.copy_from_slice(&ink.0[..N]);
+        bytes
+    });
+    let pixels = line.as_chunks_mut::<N>().0;
+    for (eight, word) in pixels.chunks_mut(PIXELS_A_WORD).zip(words).filter(|(_, word)| **word != 0) {
+        for (pixel, value) in eight.iter_mut().zip(TextPicture::values(*word)) {
+            *pixel = inks[value];
+        }
+    }
+}
+
+/// Writes the means of a row of chroma samples of `N` bytes, whose inks have these bytes, for two rows of letters.
+fn write_chroma<const N: usize>(line: &mut [u8], rows: [&[u32]; 2], inks: [[u8; VALUES]; N]) {
+    let inks = inks.map(|ink| ink.map(u16::from));
+    let samples = line.as_chunks_mut::<N>().0;
+    let words = rows[0].iter().zip(rows[1]);
+    for (four, (a, b)) in
+        samples.chunks_mut(PIXELS_A_WORD / 2).zip(words).filter(|(_, (a, b))| **a | **b != 0)
+    {
+        let (above, below) = (TextPicture::values(*a), TextPicture::values(*b));
+        for (i, sample) in four.iter_mut().enumerate() {
+            for (byte, inks) in sample.iter_mut().zip(&inks) {
+                let sum =
+                    inks[above[2 * i]] + inks[above[2 * i + 1]] + inks[below[2 * i]] + inks[below[2 * i + 1]];
+                *byte = ((sum + 2) / 4) as u8;
             }
         }
     }

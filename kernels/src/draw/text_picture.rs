@@ -8,16 +8,18 @@ use super::Rgb;
 use super::canvas::{Ink, Layout};
 
 /// Pixels that a word of the picture holds.
-const PIXELS_A_WORD: usize = 8;
+pub(super) const PIXELS_A_WORD: usize = 8;
 /// The value of a pixel that the rim covers wholly, and letters not at all.
 pub(super) const RIM: u32 = 3;
 /// The value of a pixel that letters cover wholly.
 pub(super) const COVERED: u32 = 15;
+/// How many values there are.
+pub(super) const VALUES: usize = COVERED as usize + 1;
 /// The rim's part of the background's colour.
 const SHADE: u8 = 3;
 
 /// The ink of each value.
-pub(super) type TextInks = [Ink; COVERED as usize + 1];
+pub(super) type TextInks = [Ink; VALUES];
 
 /// The inks of a text on a background.
 pub(super) fn text_inks(layout: &Layout, color: Rgb) -> TextInks {
@@ -115,9 +117,9 @@ impl TextPicture {
         self.stride
     }
 
-    /// The value of the pixel in `column` of a row of words.
-    pub(super) fn value(row: &[u32], column: usize) -> usize {
-        (row[column / PIXELS_A_WORD] >> (4 * (column % PIXELS_A_WORD)) & COVERED) as usize
+    /// The values of a word's pixels.
+    pub(super) fn values(word: u32) -> [usize; PIXELS_A_WORD] {
+        std::array::from_fn(|i| (word >> (4 * i) & COVERED) as usize)
     }
 }
 

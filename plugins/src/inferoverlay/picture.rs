@@ -12,21 +12,23 @@ use super::widths::Widths;
 use crate::meta::mask::{Mask, MaskKind};
 use crate::meta::object::{KeypointsParam, Object};
 
-/// The colour of an object: its track's, else its class's, else its place's.
+/// The colours of words are among this many first ones: those after them are dark.
+const BRIGHT: u64 = 14;
+
+/// The colour of an object: its track's, else its class's, else its label's.
 pub(super) fn color(object: &Object) -> Rgb {
-    if let Some(track) = &object.tracking {
-        return color_of(track.id);
+    match (&object.tracking, &object.detection) {
+        (Some(track), _) => color_of(track.id),
+        (None, Some(detection)) => color_of(detection.label_id.into()),
+        (None, None) => color_of_name(&object.label),
     }
-    let mut hasher = DefaultHasher::new();
-    object.label.hash(&mut hasher);
-    color_of(object.detection.as_ref().map_or_else(|| hasher.finish() % 360, |d| d.label_id.into()))
 }
 
 /// A colour for a word, always the same.
 pub(super) fn color_of_name(name: &str) -> Rgb {
     let mut hasher = DefaultHasher::new();
     name.hash(&mut hasher);
-    color_of(hasher.finish() % 997)
+    color_of(hasher.finish() % BRIGHT)
 }
 
 /// The lines of an object's skeleton, each with the name of the point that it leads to.

@@ -24,7 +24,8 @@ fn typeset(text: &str) -> Arc<TextPicture> {
 fn rows(picture: &TextPicture) -> Vec<Vec<usize>> {
     let stride = picture.stride() as usize;
     let [columns, _] = picture.extent();
-    let row = |words: &[u32]| (0..columns).map(|x| TextPicture::value(words, x)).collect();
+    let row =
+        |words: &[u32]| words.iter().flat_map(|word| TextPicture::values(*word)).take(columns).collect();
     picture.words().chunks(stride.max(1)).map(row).collect()
 }
 
