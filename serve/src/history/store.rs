@@ -31,6 +31,7 @@ CREATE TABLE events(
 CREATE INDEX events_by_time ON events(time);
 CREATE INDEX events_by_stream ON events(stream, id);
 CREATE INDEX events_by_track ON events(stream, run, track) WHERE track IS NOT NULL;
+CREATE INDEX events_of_tracks ON events(stream, run, track) WHERE kind = 'track';
 CREATE TABLE counts(
   minute INTEGER NOT NULL, stream TEXT NOT NULL, zone TEXT NOT NULL, kind TEXT NOT NULL, class TEXT NOT NULL,
   count INTEGER NOT NULL, PRIMARY KEY(minute, stream, zone, kind, class)) WITHOUT ROWID;

@@ -22,6 +22,10 @@ pub fn time_text(milliseconds: i64) -> String {
 /// A sentence with the parameter's name.
 pub fn read_time(name: &str, text: &str) -> Result<i64, String> {
     let wrong = || format!("{name}='{text:.64}' is no time: expected one such as 2026-11-29T13:00:00Z");
+    // glib takes no text with a zero in it.
+    if text.contains('\0') {
+        return Err(wrong());
+    }
     // A + that is not written %2B comes as a space.
     let time =
         DateTime::from_iso8601(&text.replace(' ', "+"), Some(&TimeZone::utc())).map_err(|_| wrong())?;

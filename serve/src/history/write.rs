@@ -106,7 +106,7 @@ fn zone_event(
     transaction.execute(
         "INSERT INTO events(time, stream, kind, zone, class, track, confidence, recording, offset, run, pts, snapshot) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, \
-         (SELECT snapshot FROM events WHERE stream = ?2 AND run = ?10 AND track = ?6 AND kind = 'track' LIMIT 1))",
+         (SELECT snapshot FROM events INDEXED BY events_of_tracks WHERE stream = ?2 AND run = ?10 AND track = ?6 AND kind = 'track' LIMIT 1))",
         params![
             at.time, stream, event.kind, zone, class, track, event.confidence, recording, offset, at.run, at.pts
         ],
