@@ -94,15 +94,18 @@ function table({ title, unit, series, steps, at, span }) {
   const details = make("details", {}, make("summary", { textContent: "As a table" }));
   const fill = () => {
     if (!details.open || details.children.length > 1) return;
-    const head = make("tr", {}, make("th", { textContent: "Time", scope: "col" }), ...series.map(({ name }) => make("th", { textContent: name, scope: "col" })));
+    const head = make("tr", {}, ...["Time", ...series.map(({ name }) => name)].map((name) => make("th", { textContent: name, scope: "col" })));
     const row = (index) => {
       const cells = series.map(({ values }) => make("td", { className: "number", textContent: text(values[index]) }));
       return make("tr", {}, make("th", { textContent: axisText(at(index), span), scope: "row" }), ...cells);
     };
-    const known = Array.from({ length: steps }, (_, index) => index).filter((index) => series.some(({ values }) => values[index] !== null && values[index] !== undefined));
+    const isKnown = (index) => series.some(({ values }) => values[index] !== null && values[index] !== undefined);
+    const known = Array.from({ length: steps }, (_, index) => index).filter(isKnown);
     const body = make("tbody", {}, ...known.map(row));
     const caption = make("caption", { textContent: `${title}, ${unit}` });
-    details.append(make("div", { className: "scroll", tabIndex: 0, role: "region", aria: { label: `${title}, table` } }, make("table", {}, caption, make("thead", {}, head), body)));
+    // Whoever has no mouse scrolls it with the arrow keys.
+    const region = { className: "scroll", tabIndex: 0, role: "region", aria: { label: `${title}, table` } };
+    details.append(make("div", region, make("table", {}, caption, make("thead", {}, head), body)));
   };
   details.addEventListener("toggle", fill);
   return details;

@@ -49,15 +49,14 @@ function suggest() {
   const lists = { "known-zones": zones, "known-classes": events.map((event) => event.class), "known-kinds": events.map((event) => event.kind) };
   for (const [id, names] of Object.entries(lists)) {
     const wanted = [...new Set(names.filter(Boolean))].sort();
-    if ([...$(id).children].map((option) => option.value).join("\n") !== wanted.join("\n")) $(id).replaceChildren(...wanted.map((name) => new Option(name, name)));
+    offer($(id), wanted);
   }
-  const select = form.elements.stream;
-  const names = streams.map((stream) => stream.name);
-  if ([...select.options].slice(1).map((option) => option.value).join("\n") !== names.join("\n")) {
-    const chosen = select.value;
-    select.replaceChildren(new Option("all", ""), ...names.map((name) => new Option(name, name)));
-    select.value = names.includes(chosen) ? chosen : "";
-  }
+  offer(form.elements.stream, ["", ...streams.map((stream) => stream.name)]);
+}
+
+/** Has a list offer these words; one that does already is left alone. */
+function offer(list, words) {
+  keyed(list, words, (word) => word, (word) => new Option(word || "all", word), () => {});
 }
 
 async function read(before) {
@@ -79,7 +78,8 @@ function begin() {
   read().then(() => {
     // What refuses the list refuses the stream of new ones as well.
     if (signal.aborted || place.textContent !== "") return;
-    listen("v1/events/live", { signal, found: (message) => take(message), state: (sentence) => setText($("events-status"), sentence || "New events are added as they happen.") });
+    const state = (sentence) => setText($("events-status"), sentence || "New events are added as they happen.");
+    listen("v1/events/live", { signal, found: take, state });
   });
 }
 

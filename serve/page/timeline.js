@@ -20,12 +20,13 @@ const form = $("timeline-filter");
 export function chartsOf(history) {
   const { from, step } = history;
   const each = Object.entries(history.streams);
-  const of = (key, change = (value) => value) => each.map(([name, values]) => ({ name, values: (values[key] ?? []).map((value) => (value === null ? null : change(value))) }));
+  const changed = (values, change) => (values ?? []).map((value) => (value === null ? null : change(value)));
+  const of = (key, change = (value) => value) => each.map(([name, values]) => ({ name, values: changed(values[key], change) }));
   const counts = history.counts.map(({ stream, zone, kind, class: label, counts: values }) => ({
     name: [stream, zone, label, kind].filter(Boolean).join(" "),
     values,
   }));
-  const own = (name, values, change) => ({ name, values: (values ?? []).map((value) => (value === null ? null : change(value))) });
+  const own = (name, values, change) => ({ name, values: changed(values, change) });
   const { cpu, memory, gpu } = history.process ?? {};
   const charts = [
     { title: "Counts by zone and class", unit: `in ${step / 60} min`, series: counts, total: true },
@@ -48,12 +49,14 @@ async function render() {
   const { stream, hours } = Object.fromEntries(new FormData(form));
   const to = new Date();
   const from = new Date(to - hours * 3600000);
-  const open = new Set([...$("charts").querySelectorAll("details[open]")].map((element) => element.closest("figure").querySelector("h3").textContent));
+  const titleOf = (figure) => figure.querySelector("h3").textContent;
+  const open = new Set([...$("charts").querySelectorAll("figure:has(details[open])")].map(titleOf));
   const read = await attempt($("timeline-error"), async () => {
     const history = await json("GET", withQuery("v1/history", { stream, step: STEPS[hours], from: from.toISOString(), to: to.toISOString() }));
     if (!isShown("timeline")) return;
     const charts = chartsOf(history).map(chart);
-    charts.filter((figure) => open.has(figure.querySelector("h3").textContent)).forEach((figure) => figure.querySelector("details")?.setAttribute("open", ""));
+    // Tables that were open stay open.
+    charts.filter((figure) => open.has(titleOf(figure))).forEach((figure) => figure.querySelector("details")?.setAttribute("open", ""));
     $("charts").replaceChildren(...charts);
   });
   if (!read) $("charts").replaceChildren();
