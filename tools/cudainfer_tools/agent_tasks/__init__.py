@@ -1,0 +1,1 @@
+"""Runs the tasks of docs/agents.md and checks their answers."""
