@@ -110,6 +110,8 @@ fn a_client_gets_what_comes_and_after_a_pause_what_it_has_missed() {
 fn hostile_names_stay_data() {
     let (_folder, service) = kept("hostile-events");
     let zone = "') DROP TABLE events -- \"></script><b>\u{202e}";
+    let first = || get(&format!("{}/v1/events?zone=all", service.url)).json()["events"][0].is_object();
+    until("the first event is listed", first);
     until("an event is listed", || {
         enter_again(&service, zone);
         std::thread::sleep(std::time::Duration::from_millis(200));
