@@ -17,9 +17,9 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::answer::{Query, Refused};
 use super::live_pictures::{IDLE, Last, Slot, View};
-use super::picture::{Drawn, Painter};
 use super::shared::{Control, ControlState, blocking};
 use super::streams::known;
+use crate::output::{Drawn, Painter};
 
 /// The widths that a request may have, in pixels. They are rounded up to a multiple of `STEP`, so that pages of several sizes share
 /// pictures.

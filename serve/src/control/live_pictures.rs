@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use axum::body::Bytes;
 use tokio::sync::Mutex as AsyncMutex;
 
-use super::picture::{Drawn, Painter};
+use crate::output::{Drawn, Painter};
 use crate::unpoisoned::lock;
 
 /// How long a pipeline stays that nobody asks for.

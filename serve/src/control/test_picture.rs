@@ -12,9 +12,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::answer::{Body, Refused};
-use super::picture::jpeg;
 use super::shared::{ControlState, blocking_for};
 use crate::config::{Scalar, Uri, read_json};
+use crate::output::jpeg;
 
 /// How long the answer may take: longer than a source has for its first frame.
 const LIMIT: Duration = Duration::from_secs(25);

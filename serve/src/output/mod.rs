@@ -32,7 +32,7 @@ use crate::notify::Hooks;
 use crate::unpoisoned::lock;
 use feed::Feed;
 use hls::Hls;
-pub use picture::{WIDTHS, jpeg};
+pub use picture::{Drawn, Painter, WIDTHS, jpeg};
 use recording::Recorder;
 pub use recording::{Recording, RecordingCounts};
 pub use retention::{Keeping, Retention, Room};
