@@ -74,6 +74,8 @@ function begin() {
   events = [];
   next = null;
   render();
+  // Until the answer is there, nobody knows.
+  $("no-events").hidden = true;
   const { signal } = abort;
   read().then(() => {
     // What refuses the list refuses the stream of new ones as well.

@@ -22,6 +22,7 @@ fn watched(terminal: bool, extra: &[&str]) -> Output {
         "--watch".into(),
         format!("video={video}"),
         format!("model={}", model("detector-slow")),
+        "classes=".into(),
         format!("json={}", out("a.jsonl")),
         format!("output={}", out("a.mp4")),
     ];

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::capsule::Capsule;
 use super::letters::Glyph;
-use super::text_picture::{TextInks, TextPicture};
+use super::text_picture::{TextPicture, VALUES};
 use super::{DrawError, Rgb};
 use crate::frame::{FrameFormat, PixelFormat};
 
@@ -22,6 +22,9 @@ impl Ink {
         Self([mix(0), mix(1), mix(2), mix(3)])
     }
 }
+
+/// The ink of each value of a text's picture.
+pub(super) type TextInks = [Ink; VALUES];
 
 /// The inks of colours, for one frame: what is drawn after each other often has the same colour.
 #[derive(Debug)]

@@ -4,7 +4,8 @@ use super::Rgb;
 use super::canvas::{Canvas, Layout};
 use super::letters::{Glyph, HEIGHT, WIDTH};
 use super::pixels::pixel;
-use super::text_picture::{TextPicture, text_inks};
+use super::text_inks::text_inks;
+use super::text_picture::TextPicture;
 use crate::geometry::Rect;
 
 /// The most letters that a label's size is computed for: more than any frame shows.

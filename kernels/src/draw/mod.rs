@@ -30,6 +30,7 @@ mod record;
 mod surface;
 #[cfg(test)]
 mod tests;
+mod text_inks;
 mod text_picture;
 
 pub use color::{Rgb, color_of};

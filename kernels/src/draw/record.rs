@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::slice;
 
-use super::canvas::{Canvas, Ink, Layout};
+use super::canvas::{Canvas, Ink, Layout, TextInks};
 use super::capsule::Capsule;
 use super::letters::{Glyph, HEIGHT, WIDTH};
-use super::text_picture::{TextInks, TextPicture};
+use super::text_picture::TextPicture;
 
 /// A kind of command: it covers all of its rectangle. Every chroma sample that it touches is drawn, too.
 pub(super) const FILL: u32 = 0;

@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use super::DrawError;
-use super::canvas::{Canvas, Ink, Layout, Samples};
+use super::canvas::{Canvas, Ink, Layout, Samples, TextInks};
 use super::capsule::{Capsule, RowCover, WHOLE};
 use super::letters::{Glyph, HEIGHT, WIDTH};
-use super::text_picture::{PIXELS_A_WORD, TextInks, TextPicture, VALUES};
+use super::text_picture::{PIXELS_A_WORD, TextPicture, VALUES};
 use crate::frame::{Frame, FrameFormat, FrameMut};
 
 /// Which of a chroma sample's two by two pixels must be drawn so that the sample is drawn.

@@ -4,9 +4,6 @@
 //! more and more of it, from there on the letters do. A rim is a dark edge of a pixel or more around light letters, which
 //! separates them from any background; dark letters have none.
 
-use super::Rgb;
-use super::canvas::{Ink, Layout};
-
 /// Pixels that a word of the picture holds.
 pub(super) const PIXELS_A_WORD: usize = 8;
 /// The value of a pixel that the rim covers wholly, and letters not at all.
@@ -15,22 +12,6 @@ pub(super) const RIM: u32 = 3;
 pub(super) const COVERED: u32 = 15;
 /// How many values there are.
 pub(super) const VALUES: usize = COVERED as usize + 1;
-/// The rim's part of the background's colour.
-const SHADE: u8 = 3;
-
-/// The ink of each value.
-pub(super) type TextInks = [Ink; VALUES];
-
-/// The inks of a text on a background.
-pub(super) fn text_inks(layout: &Layout, color: Rgb) -> TextInks {
-    let (letters, Rgb(r, g, b)) = (color.contrasting(), color);
-    let rim = if letters == Rgb::WHITE { Rgb(r / SHADE, g / SHADE, b / SHADE) } else { color };
-    let [back, rim, letters] = [color, rim, letters].map(|color| layout.ink(color));
-    std::array::from_fn(|value| match value as u32 {
-        value @ 0..=RIM => rim.over(back, value, RIM),
-        value => letters.over(rim, value - RIM, COVERED - RIM),
-    })
-}
 
 /// The value of a pixel of which letters cover `covered`, and its neighbours `near` at most, in 255ths.
 fn value_of(covered: u8, near: u8) -> u32 {

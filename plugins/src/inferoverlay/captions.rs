@@ -4,8 +4,8 @@ use cudainfer_kernels::draw::Primitive;
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_kernels::ground::Motion;
 
+use super::colors::color;
 use super::lettering::Caption;
-use super::picture::color;
 use super::placement::{Place, Wish, arrange};
 use super::settings::Settings;
 use crate::meta::object::Object;

@@ -3,8 +3,8 @@
 use cudainfer_kernels::draw::{Primitive, label_rect};
 use cudainfer_kernels::geometry::Rect;
 
+use super::colors::color_of_name;
 use super::lettering::Caption;
-use super::picture::color_of_name;
 use super::settings::Settings;
 use crate::meta::map::Map;
 

@@ -13,6 +13,7 @@ use gst::prelude::*;
 mod arrows;
 mod captions;
 mod choice;
+mod colors;
 mod counts;
 mod gpu;
 mod heat;

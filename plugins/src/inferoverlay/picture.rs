@@ -1,35 +1,15 @@
 //! The drawing of a frame's objects: the list of primitives.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-
 use cudainfer_kernels::associate::Oriented;
-use cudainfer_kernels::draw::{self, MaskInk, MaskOutline, Primitive, Rgb, color_of};
+use cudainfer_kernels::draw::{self, MaskInk, MaskOutline, Primitive, color_of};
 
 use super::captions::box_of;
+use super::colors::{color, color_of_name};
 use super::settings::Settings;
 use super::trails::Trails;
 use super::widths::Widths;
 use crate::meta::mask::{Mask, MaskKind};
 use crate::meta::object::{KeypointsParam, Object};
-
-/// The colours of words are among this many first ones: those after them are dark.
-const BRIGHT: u64 = 14;
-
-/// The colour of an object: its track's, else its class's, else its label's.
-pub(super) fn color(object: &Object) -> Rgb {
-    match (&object.tracking, &object.detection) {
-        (Some(track), _) => color_of(track.id),
-        (None, Some(detection)) => color_of(detection.label_id.into()),
-        (None, None) => color_of_name(&object.label),
-    }
-}
-
-/// A colour for a word, always the same.
-pub(super) fn color_of_name(name: &str) -> Rgb {
-    let mut hasher = DefaultHasher::new();
-    name.hash(&mut hasher);
-    color_of(hasher.finish() % BRIGHT)
-}
 
 /// The lines of an object's skeleton, each with the name of the point that it leads to.
 pub(super) struct Limb {
@@ -142,6 +122,8 @@ pub(super) fn primitives<'a>(
 #[cfg(test)]
 mod tests {
     use cudainfer_kernels::geometry::Rect;
+
+    use cudainfer_kernels::draw::Rgb;
 
     use super::*;
     use crate::inferoverlay::captions::{labels, place};

@@ -20,13 +20,16 @@ pub(super) struct Widths {
     chosen: Option<u32>,
     /// By the frame's height, in pixels.
     frame: f32,
+    /// Whether the frame has fewer rows than half of those for each pixel of a line's width.
+    small: bool,
 }
 
 impl Widths {
     /// On frames `height` pixels high.
     pub fn new(settings: &Settings, height: usize) -> Self {
         let chosen = (settings.thickness > 0).then_some(settings.thickness);
-        Self { chosen, frame: (height as f32 / ROWS_A_PIXEL).clamp(1.0, WIDEST) }
+        let frame = height as f32 / ROWS_A_PIXEL;
+        Self { chosen, frame: frame.clamp(1.0, WIDEST), small: frame < 0.5 }
     }
 
     /// Of lines that belong to no box: zones, trails and arrows.
@@ -45,9 +48,9 @@ impl Widths {
         self.chosen.unwrap_or_else(|| self.outline(rect).round() as u32)
     }
 
-    /// Of the outline of masks, in whole pixels.
+    /// Of the outline of masks, in whole pixels; 0, which is none, on small frames, where it would hide the masks.
     pub fn mask(&self) -> u32 {
-        self.line().round() as u32
+        if self.small { 0 } else { self.line().round() as u32 }
     }
 
     /// Of the limbs of a skeleton whose longer side is `size` pixels long. The radius of its joints is the same.
@@ -70,6 +73,7 @@ mod tests {
         assert_eq!([480, 1080, 2160].map(|height| of(height).border(&PERSON)), [1, 3, 5]);
         assert_eq!([480, 1080, 2160].map(|height| of(height).border(&child)), [1, 1, 1]);
         assert_eq!([60.0, 150.0, 900.0].map(|size| of(1080).limb(size)), [1.0, 2.5, 3.0]);
+        assert_eq!([144, 240, 1080].map(|height| of(height).mask()), [0, 1, 3]);
         assert_eq!(of(1080).limb(f32::NAN), 3.0, "what has no size is as large as can be");
     }
 

@@ -4,8 +4,8 @@ use cudainfer_kernels::draw::{Primitive, Rgb, label_rect};
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_kernels::zones::ZoneKind;
 
+use super::colors::color_of_name;
 use super::lettering::Caption;
-use super::picture::color_of_name;
 use super::settings::Settings;
 use crate::meta::zone::Zone;
 

@@ -57,6 +57,9 @@ fn make(description: &str, caps: &gst::Caps, mut buffer: gst::Buffer) -> Result<
     Ok(map.to_vec())
 }
 
+/// From this width on, pictures have room for labels, in pixels.
+const LABELLED: u32 = 480;
+
 /// What is drawn on a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Drawn {
@@ -112,13 +115,14 @@ impl Painter {
     fn description(caps: &gst::Caps, width: u32, drawn: Drawn) -> String {
         let frame = gst_video::VideoInfo::from_caps(caps).map_or(width, |info| info.width().max(16));
         let width = width.min(frame).next_multiple_of(2);
-        // Lines and letters become smaller with the picture, so that they are drawn larger on the frame.
+        // Lines and letters become smaller with the picture, so that they are drawn larger on the frame. In the smallest pictures,
+        // labels would hide the objects: identities stay.
         let times = frame.div_ceil(width);
-        let size = if times > 1 {
-            format!("thickness={} text-scale={}", (2 * times).min(100), times.min(16))
-        } else {
-            String::new()
+        let size = match times {
+            0 | 1 => String::new(),
+            _ => format!("thickness={} text-scale={}", (2 * times).min(100), times.min(16)),
         };
+        let size = if width < LABELLED { format!("{size} labels=false confidences=false") } else { size };
         let frames = match drawn {
             Drawn::Nothing => "cudainferdownload".to_owned(),
             Drawn::Objects => format!("{DRAW} trail-length=0 zones=false {size}"),
@@ -161,7 +165,8 @@ mod tests {
         let wide = caps("video/x-raw,format=I420,width=1920,height=1080");
         let small = Painter::description(&wide, 320, Drawn::Objects);
         assert!(small.contains("zones=false thickness=12 text-scale=6"), "{small}");
-        assert!(small.contains("width=320,height=180"), "{small}");
+        assert!(small.contains("width=320,height=180") && small.contains("labels=false"), "{small}");
+        assert!(!Painter::description(&wide, 640, Drawn::Objects).contains("labels"), "there is room");
         let frame =
             Painter::description(&caps("video/x-raw,format=I420,width=64,height=48"), 320, Drawn::All);
         assert!(frame.contains("width=64,height=48") && !frame.contains("text-scale"), "{frame}");

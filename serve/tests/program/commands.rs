@@ -8,6 +8,9 @@ use cudainfer_tests::{model, root, run, scratch, until};
 use crate::certificates::certificates;
 use crate::service::{Service, command};
 
+/// The picture of a track that the service has.
+const PICTURE: &str = "20261123T074501.250Z-person-17.jpg";
+
 /// The commands with curl, in the document's order.
 fn commands(document: &str) -> Vec<String> {
     let text = std::fs::read_to_string(root().join("docs").join(document)).unwrap();
@@ -36,6 +39,10 @@ fn folder(server: &str) -> PathBuf {
         folder.display()
     ))
     .succeeds();
+    // What a service before this one has kept.
+    let pictures = folder.join("state/kept/snapshots/door");
+    std::fs::create_dir_all(&pictures).unwrap();
+    std::fs::write(pictures.join(PICTURE), b"\xff\xd8").unwrap();
     let text = format!(
         "[server]\nlisten = '127.0.0.1:0'\nstate = 'state'\nmodels = 'models'\n{server}\n\
          [pipeline.detect-track]\n\
@@ -83,7 +90,9 @@ fn the_commands_of_the_documents_do_what_they_say() {
             secured += 1;
             continue;
         }
-        let mut command = command.replace("http://127.0.0.1:8080", &url);
+        let mut command = command
+            .replace("http://127.0.0.1:8080", &url)
+            .replace("/snapshots/FILE", &format!("/snapshots/{PICTURE}"));
         if let Some((before, _)) = command.split_once("/recordings/") {
             let list = format!("curl $URL/v1/streams/door{}", "/recordings");
             let mut files = serde_json::Value::Null;

@@ -212,8 +212,10 @@ fn folders_are_galleries_too() {
 #[test]
 fn the_name_is_drawn() {
     let drawn = |properties: &str, overlay: &str| {
-        let mut scene =
-            Scene::new(properties, &format!("! inferoverlay boxes=false ids=false font=built-in {overlay}"));
+        let mut scene = Scene::new(
+            properties,
+            &format!("! inferoverlay boxes=false ids=false trail-length=0 font=built-in {overlay}"),
+        );
         scene.see(&[seen(1, 0.0)]);
         let frame = scene.seen.lock().unwrap()[0].clone();
         let map = frame.map_readable().unwrap();

@@ -6,8 +6,10 @@ use cosmic_text::fontdb::{Database, Family, ID, Query, Source};
 
 use super::{FontChoice, FontError};
 
-/// Families for text if none was chosen and the system has no sans-serif family.
-const PLAIN: [&str; 4] = ["DejaVu Sans", "Noto Sans", "Liberation Sans", "FreeSans"];
+/// Families that take the place of a generic one for which fontconfig names a font that is not installed.
+const SERIF: [&str; 4] = ["DejaVu Serif", "Noto Serif", "Liberation Serif", "FreeSerif"];
+const SANS_SERIF: [&str; 4] = ["DejaVu Sans", "Noto Sans", "Liberation Sans", "FreeSans"];
+const MONOSPACE: [&str; 4] = ["DejaVu Sans Mono", "Noto Sans Mono", "Liberation Mono", "FreeMono"];
 /// The most families that an error names.
 const NAMED: usize = 5;
 
@@ -41,8 +43,13 @@ pub(super) fn open(choice: FontChoice) -> Result<(Database, ID), FontError> {
         database.query(&Query { families, ..Query::default() })
     };
     let any_of = |database: &Database, generic: Family<'_>| {
-        let plain = PLAIN.iter().map(|name| Family::Name(name));
-        let families: Vec<_> = std::iter::once(generic).chain(plain).collect();
+        let alike = match generic {
+            Family::Serif => SERIF,
+            Family::Monospace => MONOSPACE,
+            _ => SANS_SERIF,
+        };
+        let named = alike.iter().chain(&SANS_SERIF).map(|name| Family::Name(name));
+        let families: Vec<_> = std::iter::once(generic).chain(named).collect();
         let any = || database.faces().next().map(|face| face.id);
         find(database, &families).or_else(any).ok_or(FontError::None)
     };

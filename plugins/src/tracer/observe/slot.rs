@@ -149,11 +149,14 @@ impl Slot {
         }
         let (own, pad) = topology::beginning(own, pad, start.seqnum());
         let inputs: Vec<_> = own.sink_pads().iter().filter_map(Self::of).collect();
-        let mut incoming: Vec<_> = inputs.iter().flat_map(|slot| slot.streams()).collect();
-        incoming.extend(topology::renamed(&own).iter().filter_map(|start| registry.known(start)));
+        let incoming: Vec<_> = inputs.iter().flat_map(|slot| slot.streams()).collect();
         let (stream, is_new) = registry.begin(start, (&own, &pad), &incoming);
         if is_new {
             inputs.iter().for_each(|slot| slot.ends());
+            // A stream that gets another name on its way is looked at under that one.
+            let renamed = topology::renamed(&own);
+            let renamed = renamed.iter().filter_map(|start| registry.known(start));
+            renamed.for_each(|before| before.has_children.store(true, Ordering::Relaxed));
             incoming.iter().for_each(|parent| parent.has_children.store(true, Ordering::Relaxed));
             let of_frames = incoming.iter().any(|parent| parent.births.any()) && !topology::splits(&own);
             stream.may_stand_still.store(of_frames || topology::is_rtcp(&pad), Ordering::Relaxed);
