@@ -5,12 +5,14 @@
 pub mod config;
 pub mod control;
 pub mod fleet;
+pub mod folders;
 pub mod history;
 pub mod import;
 pub mod log;
 pub mod notify;
 pub mod output;
 pub mod resources;
+pub mod retention;
 pub mod stream;
 pub mod systemd;
 mod unpoisoned;

@@ -10,8 +10,10 @@ use std::time::{Duration, Instant};
 use cudainfer_serve::config::{
     RecordingSettings, RetentionSettings, SampleSettings, ServerSettings, Size, SnapshotSettings,
 };
+use cudainfer_serve::folders::Folders;
 use cudainfer_serve::history::{EventFilter, History};
-use cudainfer_serve::output::{Folders, Outputs, Retention, Rtsp, SharedOutputs, Wanted};
+use cudainfer_serve::output::{Outputs, Rtsp, SharedOutputs, Wanted};
+use cudainfer_serve::retention::Retention;
 use gst::prelude::*;
 use gst_app::AppSink;
 

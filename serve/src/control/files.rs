@@ -17,7 +17,7 @@ use tower_http::services::ServeFile;
 use super::answer::Refused;
 use super::shared::{Control, ControlState, blocking};
 use super::streams::{ask, known};
-use crate::output::Folders;
+use crate::folders::Folders;
 
 pub async fn record(
     State(control): ControlState,

@@ -5,10 +5,11 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Fleet, zone_metrics};
+use super::Fleet;
+use super::zone_metrics::{self, number};
 use crate::config::redacted;
 use crate::history::HistoryStatus;
-use crate::output::Keeping;
+use crate::retention::Keeping;
 use crate::stream::supervisor::State;
 use crate::stream::{Reason, StreamStatus};
 use crate::unpoisoned::lock;
@@ -229,9 +230,4 @@ impl Fleet {
         );
         page
     }
-}
-
-#[allow(clippy::cast_precision_loss)] // counts beyond 2^53 are not reached
-pub(super) fn number(count: u64) -> f64 {
-    count as f64
 }

@@ -46,7 +46,7 @@ pub(super) struct Inner {
     /// Notes the streams' counts.
     pub sampler: Mutex<Sampler>,
     /// Keeps the files within `[retention]`.
-    pub retention: Option<output::Retention>,
+    pub retention: Option<crate::retention::Retention>,
     /// Why the configuration file was refused when it was last read.
     pub refused: Mutex<Option<String>>,
     faults: Mutex<Faults>,

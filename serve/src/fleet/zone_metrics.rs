@@ -15,10 +15,7 @@ pub(super) type Labelled = (String, f64);
 /// Events of a stream by zone, kind and class. Those beyond what is counted by itself have empty labels.
 pub(super) fn events(stream: &str, outputs: &Outputs) -> Vec<Labelled> {
     let sample = |((zone, kind, class), count): (Counted, u64)| {
-        (
-            labels(&[("stream", stream), ("zone", &zone), ("kind", &kind), ("class", &class)]),
-            super::status::number(count),
-        )
+        (labels(&[("stream", stream), ("zone", &zone), ("kind", &kind), ("class", &class)]), number(count))
     };
     outputs.history().counts().into_iter().map(sample).collect()
 }
@@ -57,6 +54,12 @@ fn labels(labels: &[(&str, &str)]) -> String {
         format!("{name}=\"{}\"", text.replace('\r', " "))
     };
     labels.iter().map(label).collect::<Vec<_>>().join(",")
+}
+
+/// A count as a sample.
+#[allow(clippy::cast_precision_loss)] // counts beyond 2^53 are not reached
+pub(super) fn number(count: u64) -> f64 {
+    count as f64
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ pub use time::{milliseconds, read_time, time_text};
 use writer::Writer;
 
 use crate::config::ServerSettings;
-use crate::output::Room;
+use crate::retention::Room;
 
 /// Why there is no history to read; a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]

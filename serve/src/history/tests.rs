@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::config::{RetentionSettings, Size};
-use crate::output::Retention;
+use crate::retention::Retention;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 

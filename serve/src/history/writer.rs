@@ -14,7 +14,7 @@ use super::prune;
 use super::store::{self, StoreError};
 use super::write::{Recent, write};
 use crate::log;
-use crate::output::Room;
+use crate::retention::Room;
 
 /// Entries that are written together.
 const BATCH: usize = 1024;

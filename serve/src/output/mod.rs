@@ -12,13 +12,11 @@ mod hls;
 mod picture;
 mod recording;
 mod rect;
-mod retention;
 #[cfg(feature = "rtsp")]
 mod rtsp;
 mod samples;
 mod snapshots;
 mod time;
-mod unfinished;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -26,16 +24,17 @@ use std::sync::{Arc, Mutex};
 use serde::{Deserialize, Serialize};
 
 use crate::config;
+use crate::folders::{Folders, hls_folder, kept_folder};
 use crate::history::{History, StreamHistory};
 use crate::log;
 use crate::notify::Hooks;
+use crate::retention::{Retention, Room};
 use crate::unpoisoned::lock;
 use feed::Feed;
 use hls::Hls;
 pub use picture::{Drawn, Painter, WIDTHS, jpeg};
 use recording::Recorder;
 pub use recording::{Recording, RecordingCounts};
-pub use retention::{Keeping, Retention, Room};
 #[cfg(feature = "rtsp")]
 pub use rtsp::Rtsp;
 use samples::{SampleCounts, Samples};
@@ -153,41 +152,6 @@ pub fn shared(config: &config::Config) -> Result<(SharedOutputs, Option<Retentio
         rtsp,
     };
     Ok((shared, retention))
-}
-
-/// The folders of a stream's files.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Folders {
-    /// MP4 files.
-    pub recordings: PathBuf,
-    /// JPEG files, each with a JSON file.
-    pub snapshots: PathBuf,
-    /// A dataset. It is no part of what is kept within `[retention]`, because a dataset without its oldest pictures is another one.
-    pub samples: PathBuf,
-    /// Playlist and segments.
-    pub hls: PathBuf,
-}
-
-/// The folders that are kept within `[retention]`.
-pub fn kept_folder(state: &Path) -> PathBuf {
-    state.join("kept")
-}
-
-impl Folders {
-    /// The folders of the stream `name` below `state`.
-    pub fn of(state: &Path, name: &str) -> Self {
-        let kept = kept_folder(state);
-        Self {
-            recordings: kept.join("recordings").join(name),
-            snapshots: kept.join("snapshots").join(name),
-            samples: state.join("samples").join(name),
-            hls: hls_folder(state).join(name),
-        }
-    }
-}
-
-fn hls_folder(state: &Path) -> PathBuf {
-    state.join("hls")
 }
 
 /// Removes the HLS segments of a stream that is gone.

@@ -16,10 +16,10 @@ use std::time::Duration;
 use cudainfer_files::{Folder, Readers};
 use serde::{Deserialize, Serialize};
 
-use super::retention::Room;
 use crate::config::RecordingSettings;
 use crate::history::{PipelineRun, StreamHistory, milliseconds};
 use crate::log;
+use crate::retention::Room;
 use crate::unpoisoned::lock;
 use ring::{Extent, Ring, Step, Unit};
 use writer::Writer;

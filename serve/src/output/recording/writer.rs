@@ -8,9 +8,9 @@ use cudainfer_files::{Access, Folder};
 use gst::prelude::*;
 
 use super::super::fed::{FRAMES, FedPipeline};
-use super::super::retention::restore::restore_one;
-use super::super::unfinished::{UNFINISHED, name_free, unfinished};
 use super::ring::Unit;
+use crate::retention::restore::restore_one;
+use crate::retention::unfinished::{UNFINISHED, name_free, unfinished};
 
 /// How long the completion of a file may take after its last frame.
 const COMPLETION: gst::ClockTime = gst::ClockTime::from_seconds(30);

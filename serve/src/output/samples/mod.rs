@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 
 use super::cropper::Cropper;
 use super::rect::Rect;
-use super::retention::Room;
 use crate::config::{SampleReason, SampleSettings};
 use crate::log;
+use crate::retention::Room;
 use crate::unpoisoned::lock;
 use choice::{Choice, Object};
 use dataset::Dataset;

@@ -19,11 +19,11 @@ use serde::{Deserialize, Serialize};
 
 use super::cropper::Cropper;
 use super::rect::Rect;
-use super::retention::Room;
 use crate::config;
 use crate::history::{PipelineRun, StreamHistory, milliseconds, time_text};
 use crate::log;
 use crate::notify::Hooks;
+use crate::retention::Room;
 use crate::unpoisoned::lock;
 use choice::{Choice, Sighting};
 pub use listing::{Snapshot, list};

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use cudainfer_files as files;
 
-use super::super::unfinished::{finished, name_free};
+use super::unfinished::{finished, name_free};
 use super::walk::collect;
 use crate::log;
 

@@ -1,7 +1,8 @@
 //! How long recordings and pictures are kept, and what happens when the disk is full.
 
 mod ages;
-pub(super) mod restore;
+pub(crate) mod restore;
+pub(crate) mod unfinished;
 mod walk;
 
 use std::path::PathBuf;
@@ -14,8 +15,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use self::ages::{Age, Ages, Doubt, Moment};
+use self::unfinished::finished;
 use self::walk::{KeptFile, collect};
-use super::unfinished::finished;
 use crate::config;
 use crate::log;
 use crate::unpoisoned::lock;
@@ -233,7 +234,7 @@ impl Drop for Retention {
 mod tests {
     use std::time::SystemTime;
 
-    use super::super::unfinished::UNFINISHED;
+    use super::unfinished::UNFINISHED;
     use super::*;
     use crate::config::Size;
 
