@@ -9,8 +9,8 @@ use rusqlite::Connection;
 
 use super::entry::Entry;
 use super::live::{Announcer, LiveEvent};
-use super::note::{HistoryQueue, Tally};
 use super::prune;
+use super::queue::{HistoryQueue, Tally};
 use super::store::{self, StoreError};
 use super::write::{Recent, write};
 use crate::log;
