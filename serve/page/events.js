@@ -5,7 +5,7 @@ import { attempt } from "./attempt.js";
 import { $, keyed, setText } from "./dom.js";
 import { eventItem, updateItem } from "./event-item.js";
 import { play } from "./playback.js";
-import { open } from "./router.js";
+import { rename } from "./router.js";
 import { listen } from "./sse.js";
 import { counts, streams } from "./state.js";
 import { fromField } from "./time.js";
@@ -137,6 +137,6 @@ export const one = {
       if (!(error instanceof Refused)) throw error;
       setText(place, error.message);
     }
-    $("playback").addEventListener("close", () => location.hash.startsWith("#/event/") && open("events"), { once: true });
+    $("playback").addEventListener("close", () => location.hash.startsWith("#/event/") && rename("events"), { once: true });
   },
 };

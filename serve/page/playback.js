@@ -17,6 +17,7 @@ let shown = null;
 
 /** Plays the recording of an event; one without a recording has its picture, as large as it is. */
 export function play(event) {
+  stop();
   shown = event;
   $("playback-title").textContent = eventText(event);
   setText(place, "");
@@ -52,13 +53,17 @@ video.addEventListener("error", () => {
   if (video.getAttribute("src")) setText(place, "The browser cannot play this recording. Download it for another player.");
 });
 
-dialog.addEventListener("close", () => {
+/** Lets go of what is shown. */
+function stop() {
   shown = null;
   video.removeAttribute("src");
   video.load();
   if (url) URL.revokeObjectURL(url);
   url = null;
-});
+}
+
+// The browser says it later: by then, the dialog may show another event.
+dialog.addEventListener("close", () => dialog.open || stop());
 
 $("playback-close").addEventListener("click", () => dialog.close());
 

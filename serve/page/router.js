@@ -22,6 +22,12 @@ export function open(name, argument) {
   location.hash = address;
 }
 
+/** Changes the address to that of another view with the same content; what is shown stays. */
+export function rename(name, argument) {
+  history.replaceState(null, "", addressOf(name, argument));
+  current = { ...read(), address: location.hash };
+}
+
 function read() {
   const [, name, argument] = location.hash.split("/");
   const known = views.has(name) ? name : "wall";
