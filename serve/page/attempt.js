@@ -1,4 +1,4 @@
-// What is done with what the service refuses: its sentence is shown beside what was asked.
+// What is done with what the service refuses: its sentence is shown next to the form or button that asked.
 
 import { Refused } from "./api.js";
 import { askForToken } from "./login.js";

@@ -15,4 +15,5 @@ pub mod resources;
 pub mod retention;
 pub mod stream;
 pub mod systemd;
+mod time;
 mod unpoisoned;

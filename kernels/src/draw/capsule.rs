@@ -98,7 +98,7 @@ impl Capsule {
 pub(super) struct RowCover([[i64; 2]; 4]);
 
 impl RowCover {
-    /// That of a row beside the frame.
+    /// That of a row outside of the frame.
     pub const NONE: Self = Self([[0, 0]; 4]);
 
     /// The pixels of which anything is covered, and maybe some between them; empty where there are none.

@@ -27,7 +27,7 @@ pub(super) struct Wish {
 pub(super) struct Place {
     /// The lower left corner.
     pub corner: (f32, f32),
-    /// How many labels found no place beside it, and are counted on it.
+    /// How many other labels found no place, and are counted on this one.
     pub joined: usize,
 }
 

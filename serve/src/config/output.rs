@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Trigger;
 
-/// The most frames of a dataset: its COCO file is written anew for each.
+/// The most frames of a dataset: its COCO file is written again, whole, for each frame.
 const MOST_SAMPLES: f64 = 10_000.0;
 
 /// `record = { … }`: which events are recorded, and how much around them.
@@ -95,7 +95,7 @@ impl SampleReason {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DatasetFormat {
-    /// A text file beside each picture, as Ultralytics' trainers read them.
+    /// A text file for each picture, as Ultralytics' trainers read them.
     #[default]
     Yolo,
     /// One JSON file for all pictures.

@@ -9,9 +9,8 @@ use serde::Deserialize;
 
 use super::answer::{Query, Refused};
 use super::shared::{Control, ControlState, blocking};
-use crate::history::{
-    EventFilter, Events, NoHistory, Reader, STEPS, Series, SeriesFilter, milliseconds, read_time,
-};
+use crate::history::{EventFilter, Events, NoHistory, Reader, STEPS, Series, SeriesFilter};
+use crate::time::{milliseconds, read_time};
 
 /// The most events in an answer.
 const MOST: usize = 1000;

@@ -1,6 +1,6 @@
 //! `GET /v1/streams/{name}/live.jpg` and `GET /v1/live`: the newest frames, small, for pages that ask for them again and again.
 //!
-//! A picture is made only when somebody asks, and whoever asks for the same at that time gets the same one. The pipeline that
+//! A picture is made only for a request, and other requests for the same picture at that time get the same one. The pipeline that
 //! draws, scales and encodes stays while it is asked for.
 
 use std::sync::Arc;
@@ -18,6 +18,7 @@ use tokio::sync::OwnedMutexGuard;
 use super::answer::{Query, Refused};
 use super::live_pictures::{IDLE, Last, Slot, View};
 use super::shared::{Control, ControlState, blocking};
+use super::snapshot::check_width;
 use super::streams::known;
 use crate::output::{Drawn, Painter};
 
@@ -63,11 +64,7 @@ pub struct LookAtMany {
 /// What is drawn, and the width that streams have in common.
 fn asked(width: Option<u32>, overlay: Option<bool>, zones: Option<bool>) -> Result<(u32, Drawn), Refused> {
     let width = width.unwrap_or(DEFAULT_WIDTH);
-    if !WIDTHS.contains(&width) {
-        let sentence =
-            format!("width={width} is out of range: expected {} to {}", WIDTHS.start(), WIDTHS.end());
-        return Err(Refused::new(StatusCode::BAD_REQUEST, sentence));
-    }
+    check_width(width, &WIDTHS)?;
     let drawn = match (overlay.unwrap_or(true), zones.unwrap_or(true)) {
         (false, _) => Drawn::Nothing,
         (true, false) => Drawn::Objects,

@@ -1,5 +1,6 @@
 //! `GET /v1/streams/{name}/snapshot.jpg`: the stream's last frame, encoded for each request.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
@@ -23,16 +24,19 @@ pub struct Look {
     overlay: Option<bool>,
 }
 
+/// Refuses a width of a picture that is not within these.
+pub(super) fn check_width(width: u32, widths: &RangeInclusive<u32>) -> Result<(), Refused> {
+    let sentence =
+        || format!("width={width} is out of range: expected {} to {}", widths.start(), widths.end());
+    widths.contains(&width).then_some(()).ok_or_else(|| Refused::new(StatusCode::BAD_REQUEST, sentence()))
+}
+
 pub async fn snapshot(
     State(control): ControlState,
     Path(name): Path<String>,
     Query(look): Query<Look>,
 ) -> Result<Response, Refused> {
-    if let Some(width) = look.width.filter(|w| !WIDTHS.contains(w)) {
-        let sentence =
-            format!("width={width} is out of range: expected {} to {}", WIDTHS.start(), WIDTHS.end());
-        return Err(Refused::new(StatusCode::BAD_REQUEST, sentence));
-    }
+    look.width.map_or(Ok(()), |width| check_width(width, &WIDTHS))?;
     known(&control, &name)?;
     let bug = |_| Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "no picture can be made any more");
     let _turn = control.pictures.acquire().await.map_err(bug)?;

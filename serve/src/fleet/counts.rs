@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use cudainfer_launch::elements;
 use gst::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -38,32 +37,38 @@ impl Fleet {
     pub fn counts(&self) -> BTreeMap<String, Vec<ZoneCounts>> {
         let streams: Vec<_> = lock(&self.0.streams).values().cloned().collect();
         let counts = streams.into_iter().filter_map(|stream| {
-            let counters = elements::of_factory(&stream.built()?.description.bin, "zonecount");
-            let counts: Vec<_> = counters.iter().flat_map(read).collect();
+            let counters = stream.built()?.description.counters();
+            let counts: Vec<_> = counters.iter().flat_map(zones).filter_map(|zone| read(&zone)).collect();
             (!counters.is_empty()).then(|| (stream.spec().name().to_owned(), counts))
         });
         counts.collect()
     }
 }
 
-/// The counts of a zonecount. It has none before its first frame.
-fn read(counter: &gst::Element) -> Vec<ZoneCounts> {
-    let Some(counts) = counter.property::<Option<gst::Structure>>("counts") else { return Vec::new() };
-    let Ok(zones) = counts.get::<gst::ArrayRef<'_>>("zones") else { return Vec::new() };
-    let zone = |zone: gst::Structure| {
-        let number = |name| {
-            let narrow = || zone.get::<u32>(name).ok().map(u64::from);
-            zone.get::<u64>(name).ok().or_else(narrow)
-        };
-        Some(ZoneCounts {
-            zone: zone.get("name").ok()?,
-            kind: zone.get("kind").ok()?,
-            occupancy: number("occupancy"),
-            entered: number("entered"),
-            left: number("left"),
-            inwards: number("in"),
-            outwards: number("out"),
-        })
+/// The zones of a zonecount with their counts. It has none before its first frame.
+pub(super) fn zones(counter: &gst::Element) -> Vec<gst::Structure> {
+    let counts = counter.property::<Option<gst::Structure>>("counts");
+    counts.map_or_else(Vec::new, |counts| structures(&counts, "zones"))
+}
+
+/// The structures in an array.
+pub(super) fn structures(of: &gst::StructureRef, field: &str) -> Vec<gst::Structure> {
+    let array = of.get::<gst::ArrayRef<'_>>(field);
+    array.map_or_else(|_| Vec::new(), |array| array.iter().filter_map(|value| value.get().ok()).collect())
+}
+
+fn read(zone: &gst::Structure) -> Option<ZoneCounts> {
+    let number = |name| {
+        let narrow = || zone.get::<u32>(name).ok().map(u64::from);
+        zone.get::<u64>(name).ok().or_else(narrow)
     };
-    zones.iter().filter_map(|value| zone(value.get().ok()?)).collect()
+    Some(ZoneCounts {
+        zone: zone.get("name").ok()?,
+        kind: zone.get("kind").ok()?,
+        occupancy: number("occupancy"),
+        entered: number("entered"),
+        left: number("left"),
+        inwards: number("in"),
+        outwards: number("out"),
+    })
 }

@@ -43,7 +43,7 @@ impl Fleet {
                 ));
             }
         }
-        // These stay as they are until the service is started anew.
+        // These stay as they are until the service is started again.
         let config = Config {
             server: old.server.clone(),
             retention: old.retention.clone(),

@@ -1,7 +1,6 @@
 //! Metrics of zones: events that were counted, and who is inside now.
 
-use gst::prelude::*;
-
+use super::counts::{structures, zones};
 use crate::history::Counted;
 use crate::output::Outputs;
 use crate::stream::Built;
@@ -24,8 +23,7 @@ pub(super) fn events(stream: &str, outputs: &Outputs) -> Vec<Labelled> {
 pub(super) fn occupancy(stream: &str, built: &Built) -> Vec<Labelled> {
     let mut samples = Vec::new();
     for element in built.description.counters() {
-        let counts = element.property::<Option<gst::Structure>>("counts");
-        for zone in counts.iter().flat_map(|counts| structures(counts, "zones")) {
+        for zone in zones(&element) {
             let Ok(name) = zone.get::<String>("name") else { continue };
             for class in structures(&zone, "classes") {
                 let (Ok(label), Ok(inside)) = (class.get::<String>("label"), class.get::<u32>("occupancy"))
@@ -39,11 +37,6 @@ pub(super) fn occupancy(stream: &str, built: &Built) -> Vec<Labelled> {
     }
     samples.truncate(MOST);
     samples
-}
-
-fn structures(of: &gst::StructureRef, field: &str) -> Vec<gst::Structure> {
-    let array = of.get::<gst::Array>(field).ok();
-    array.iter().flat_map(|array| array.iter()).filter_map(|value| value.get().ok()).collect()
 }
 
 /// Labels in Prometheus' text format, whatever the texts are.

@@ -30,7 +30,7 @@ pub(super) fn shortened(name: &str) -> String {
 pub(super) struct Moment {
     /// Milliseconds since 1970.
     pub time: i64,
-    /// The run of the pipeline: times of frames begin anew with each.
+    /// The run of the pipeline: the times of frames begin again with each run.
     pub run: i64,
     /// The frame's time in nanoseconds.
     pub pts: Option<i64>,

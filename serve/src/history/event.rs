@@ -5,8 +5,8 @@ use std::path::Path;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
-use super::time::time_text;
 use crate::folders::Folders;
+use crate::time::time_text;
 
 /// What stays as it is in a part of a URL's path.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');

@@ -1,4 +1,4 @@
-//! What happened, and how the streams and the process were: kept in a small database beside the other files of `state`, for the
+//! What happened, and how the streams and the process were: kept in a small database in the folder `state`, for the
 //! page's timeline and charts.
 //!
 //! [`StreamHistory`] takes what a stream reports and never waits: a thread of its own writes ([`writer`]), what its queue has no
@@ -16,7 +16,6 @@ mod read;
 mod sampler;
 mod store;
 mod stream;
-mod time;
 mod write;
 mod writer;
 mod zone_events;
@@ -33,7 +32,6 @@ pub use queue::HistoryStatus;
 pub use read::{EventFilter, Events, Reader, STEPS, Series, SeriesFilter};
 pub(crate) use sampler::{Sampler, StreamCounts};
 pub use stream::{Counted, PipelineRun, StreamHistory};
-pub use time::{milliseconds, read_time, time_text};
 use writer::Writer;
 
 use crate::config::ServerSettings;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::entry::Entry;
 use super::live::Announcer;
-use super::time::milliseconds;
+use crate::time::milliseconds;
 use crate::unpoisoned::lock;
 
 /// Entries that may wait.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::event::{COLUMNS, Event, EventRow};
 use super::store;
-use super::time::time_text;
+use crate::time::time_text;
 
 /// The steps that a series may have, in seconds.
 pub const STEPS: [i64; 3] = [60, 300, 3600];

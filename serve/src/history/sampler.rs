@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 use rustix::param::page_size;
 use rustix::time::{ClockId, clock_gettime};
 
+use super::History;
 use super::entry::{Entry, ProcessSample, Sample, StreamSample};
 use super::gpu::GpuLoad;
 use super::note::Notes;
-use super::{History, milliseconds};
 use crate::log;
+use crate::time::milliseconds;
 use crate::unpoisoned::lock;
 
 /// How often.

@@ -12,7 +12,7 @@ use crate::log;
 const FILE: &str = "history.sqlite";
 /// The file of one that was damaged; an earlier one is replaced.
 const DAMAGED: &str = "history-damaged.sqlite";
-/// What SQLite adds to a database's name for the files beside it.
+/// What SQLite adds to a database's name for its log and the log's index.
 const BESIDE: [&str; 2] = ["-wal", "-shm"];
 
 /// The version of the tables.
@@ -21,7 +21,7 @@ pub(super) const VERSION: i32 = 1;
 /// How long a statement waits for another connection; readers never wait for the writer.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// Bytes to which the log of changes beside it is cut when it has been emptied.
+/// Bytes to which the database's log of changes is cut when it has been emptied.
 const JOURNAL: u32 = 4 << 20;
 
 const TABLES: &str = "

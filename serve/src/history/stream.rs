@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use super::entry::{Covered, Entry, Moment, TrackPicture, shortened};
 use super::note::Notes;
-use super::{ZoneEvent, milliseconds, zone_events};
+use super::{ZoneEvent, zone_events};
+use crate::time::milliseconds;
 use crate::unpoisoned::lock;
 
 /// The most combinations of zone, kind and class that are counted by themselves for `/metrics`.
@@ -55,7 +56,7 @@ impl StreamHistory {
         PipelineRun(self.run.load(Ordering::Relaxed))
     }
 
-    /// Notes that frames' times, and tracks, begin anew.
+    /// Notes that the frames' times begin again, and tracks with them.
     pub fn interrupt(&self) {
         if let Some(notes) = &self.notes {
             self.run.store(notes.next_run(), Ordering::Relaxed);

@@ -85,7 +85,7 @@ impl Writer {
             self.log_losses();
         }
         if let Some(connection) = self.connection.take() {
-            // The log beside the database is emptied at the next start otherwise.
+            // The database's log would be emptied at the next start otherwise.
             let _ = connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
         }
     }

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::config::{NotifySettings, TRACK};
-use crate::history::{ZoneEvent, milliseconds};
+use crate::history::ZoneEvent;
+use crate::time::milliseconds;
 use hook::Hook;
 pub use hook::HookCounts;
 use notice::{HeldFrame, Notice, Picture};

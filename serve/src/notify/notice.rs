@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use serde_json::json;
 
-use crate::history::{ZoneEvent, time_text};
+use crate::history::ZoneEvent;
 use crate::output::jpeg;
+use crate::time::time_text;
 
 /// Frames that wait for their pictures: they hold memory of the stream, and of the GPU.
 const MOST_FRAMES: usize = 2;
@@ -70,7 +71,7 @@ impl Notice {
         matches!(self.picture, Picture::None)
     }
 
-    /// The message. What is wrong with the picture is returned beside it.
+    /// The message, and what is wrong with the picture.
     pub fn message(self, id: &str) -> (Vec<u8>, Option<String>) {
         let made = match self.picture {
             Picture::None => Ok(None),

@@ -55,14 +55,7 @@ impl Cropper {
         for (name, value) in margins {
             self.crop.set_property(name, i32::try_from(value).unwrap_or(i32::MAX));
         }
-        let pushed = self.pipeline.push(frame, caps);
-        let picture = pushed.ok().and_then(|_| self.pictures.try_pull_sample(PATIENCE));
-        let bytes =
-            picture.as_ref().and_then(|sample| sample.buffer()).and_then(|buffer| buffer.map_readable().ok());
-        bytes.map(|bytes| bytes.to_vec()).ok_or_else(|| {
-            let why =
-                self.pipeline.failure().unwrap_or_else(|| format!("it was not there within {PATIENCE:.0}"));
-            format!("a picture could not be made: {why}")
-        })
+        let made = self.pipeline.make(frame, caps, &self.pictures, PATIENCE);
+        made.map_err(|why| format!("a picture could not be made: {why}"))
     }
 }

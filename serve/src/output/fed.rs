@@ -1,7 +1,7 @@
 //! A small pipeline beside the streams' pipelines, into which this process pushes frames.
 
 use gst::prelude::*;
-use gst_app::AppSrc;
+use gst_app::{AppSink, AppSrc};
 
 use crate::resources;
 
@@ -53,6 +53,25 @@ impl FedPipeline {
             self.source.set_caps(Some(caps));
         }
         self.source.push_buffer(frame)
+    }
+
+    /// Sends a frame of these caps, and returns the bytes of what comes of it at `sink` within `limit`.
+    ///
+    /// # Errors
+    /// Why there are none, for the end of a sentence.
+    pub fn make(
+        &self,
+        frame: gst::Buffer,
+        caps: &gst::Caps,
+        sink: &AppSink,
+        limit: gst::ClockTime,
+    ) -> Result<Vec<u8>, String> {
+        let pushed = self.push(frame, caps);
+        let late = || format!("it was not there within {limit:.0}");
+        let made = pushed.ok().and_then(|_| sink.try_pull_sample(limit));
+        let made = made.ok_or_else(|| self.failure().unwrap_or_else(late))?;
+        let bytes = made.buffer().and_then(|buffer| buffer.map_readable().ok()).ok_or("it cannot be read")?;
+        Ok(bytes.to_vec())
     }
 
     /// Ends its stream, and waits until all of it has been written.

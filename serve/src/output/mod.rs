@@ -9,14 +9,13 @@ mod cropper;
 mod fed;
 mod feed;
 mod hls;
+mod object;
 mod picture;
 mod recording;
-mod rect;
 #[cfg(feature = "rtsp")]
 mod rtsp;
 mod samples;
 mod snapshots;
-mod time;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

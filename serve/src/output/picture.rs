@@ -49,12 +49,7 @@ fn make(description: &str, caps: &gst::Caps, mut buffer: gst::Buffer) -> Result<
     frame.set_pts(gst::ClockTime::ZERO);
     frame.set_dts(gst::ClockTime::NONE);
     pipeline.play()?;
-    let pushed = pipeline.push(buffer, caps).and_then(|_| pipeline.source.end_of_stream());
-    let made = pushed.ok().and_then(|_| sink.try_pull_sample(LIMIT));
-    let late = || format!("it was not there within {LIMIT:.0}");
-    let made = made.ok_or_else(|| pipeline.failure().unwrap_or_else(late))?;
-    let map = made.buffer().and_then(|b| b.map_readable().ok()).ok_or("it cannot be read")?;
-    Ok(map.to_vec())
+    pipeline.make(buffer, caps, &sink, LIMIT)
 }
 
 /// From this width on, pictures have room for labels, in pixels.
@@ -137,17 +132,12 @@ impl Painter {
     }
 
     fn make(&mut self, mut buffer: gst::Buffer) -> Result<Vec<u8>, String> {
-        // Times of the stream may begin anew; those of this pipeline go on.
+        // Times of the stream may begin again; those of this pipeline go on.
         let frame = buffer.make_mut();
         frame.set_pts(gst::ClockTime::from_mseconds(self.count));
         frame.set_dts(gst::ClockTime::NONE);
         self.count += 1;
-        let pushed = self.pipeline.push(buffer, &self.caps);
-        let made = pushed.ok().and_then(|_| self.pictures.try_pull_sample(LIMIT));
-        let late = || format!("it was not there within {LIMIT:.0}");
-        let made = made.ok_or_else(|| self.pipeline.failure().unwrap_or_else(late))?;
-        let map = made.buffer().and_then(|b| b.map_readable().ok()).ok_or("it cannot be read")?;
-        Ok(map.to_vec())
+        self.pipeline.make(buffer, &self.caps, &self.pictures, LIMIT)
     }
 }
 

@@ -94,7 +94,7 @@ impl Description {
 
     /// Whether each zonecount has zones and takes them, by its own checks, and whether their points can be in its units.
     pub(super) fn check_zones(&self, source: &SourceConfig) -> Result<(), String> {
-        for counter in elements::of_factory(&self.bin, "zonecount") {
+        for counter in self.counters() {
             let alone = elements::make("zonecount", "zonecount")?;
             for name in ["zones", "zones-file", "units", "anchor"] {
                 alone.set_property_from_value(name, &counter.property_value(name));

@@ -159,7 +159,7 @@ fn on_a_phone_everything_is_reached_and_a_finger_draws() {
         page.evaluate("document.querySelector('#list .error').textContent") != json!("")
     });
     fits(&mut page, "the wall");
-    // A state is one word in one line, also beside a long name.
+    // A state is one word in one line, also next to a long name.
     let lines = "[...document.querySelectorAll('#list .state')].every((e) => e.getClientRects().length === 1 && e.clientHeight < 40)";
     assert_eq!(page.evaluate(lines), json!(true));
     for view in ["events", "timeline", "setup"] {

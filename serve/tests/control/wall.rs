@@ -190,7 +190,7 @@ fn a_threshold_of_the_page_takes_effect_while_the_camera_plays() {
     page.wait("document.querySelector('#set-gpunms-confidence').closest('.setting').querySelector('.answer').textContent === 'In use.'");
     let overrides = service.fleet.source("door").unwrap().overrides;
     assert_eq!(overrides["gpunms.confidence"].to_string(), "0.37");
-    // How the model is read is shown beside it.
+    // How the model is read is shown next to it.
     assert!(
         page.evaluate("document.querySelector('#elements .reading').textContent")
             .as_str()

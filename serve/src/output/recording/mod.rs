@@ -17,9 +17,10 @@ use cudainfer_files::{Folder, Readers};
 use serde::{Deserialize, Serialize};
 
 use crate::config::RecordingSettings;
-use crate::history::{PipelineRun, StreamHistory, milliseconds};
+use crate::history::{PipelineRun, StreamHistory};
 use crate::log;
 use crate::retention::Room;
+use crate::time::{in_file_name, milliseconds, time_text};
 use crate::unpoisoned::lock;
 use ring::{Extent, Ring, Step, Unit};
 use writer::Writer;
@@ -366,7 +367,7 @@ impl Files {
 /// A file's name, as `20261123T074501.250Z-zone-door.mp4`, so that names are in the order of time.
 fn name(cause: &str) -> String {
     let cause: String = cause.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
-    format!("{}-{cause}.mp4", super::time::in_file_name(&super::time::now()))
+    format!("{}-{cause}.mp4", in_file_name(&time_text(milliseconds())))
 }
 
 /// A recording that is complete.

@@ -3,21 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::super::rect::Rect;
+use super::super::object::Object;
 use crate::config::{SampleReason, SampleSettings};
-
-/// An object on a frame.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Object {
-    /// Its class.
-    pub label: String,
-    /// Where it is, in frame pixels.
-    pub rect: Rect,
-    /// 0 to 1.
-    pub confidence: f64,
-    /// The identity of its track.
-    pub track: Option<u64>,
-}
 
 /// Objects after which it is known which classes are rare.
 const KNOWN: u64 = 100;
@@ -69,7 +56,7 @@ impl Choice {
         self.taken = None;
     }
 
-    /// The identities begin anew.
+    /// The identities of tracks begin again.
     pub fn interrupt(&mut self) {
         self.class_of.clear();
     }
@@ -114,6 +101,7 @@ impl Choice {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::object::Rect;
     use super::*;
 
     fn object(label: &str, x: f64, confidence: f64) -> Object {

@@ -12,7 +12,7 @@ use std::path::Path;
 use cudainfer_files::{Folder, Readers};
 use serde::{Deserialize, Serialize};
 
-use super::choice::Object;
+use super::super::object::Object;
 use crate::config::DatasetFormat;
 
 const YAML: &str = "data.yaml";
@@ -220,7 +220,7 @@ impl Coco {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::rect::Rect;
+    use super::super::super::object::Rect;
     use super::*;
 
     fn object(label: &str) -> Object {

@@ -12,16 +12,17 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use gst_video::{VideoInfo, VideoRegionOfInterestMeta};
+use gst_video::VideoInfo;
 use serde::{Deserialize, Serialize};
 
 use super::cropper::Cropper;
-use super::rect::Rect;
+use super::object::{self, Object};
 use crate::config::{SampleReason, SampleSettings};
 use crate::log;
 use crate::retention::Room;
+use crate::time::{in_file_name, milliseconds, time_text};
 use crate::unpoisoned::lock;
-use choice::{Choice, Object};
+use choice::Choice;
 use dataset::Dataset;
 
 /// Counts of a stream's samples.
@@ -93,8 +94,7 @@ impl Samples {
             return;
         }
         let Ok(info) = VideoInfo::from_caps(caps) else { return };
-        let objects: Vec<_> =
-            frame.iter_meta::<VideoRegionOfInterestMeta>().filter_map(|region| read(&region)).collect();
+        let objects: Vec<_> = object::objects(frame).collect();
         let Some(reason) = lock(&self.choice).look(&objects, self.started.elapsed()) else { return };
         let size = [info.width(), info.height()];
         let sample = Sample { frame: frame.clone(), caps: caps.clone(), size, objects, reason };
@@ -104,7 +104,7 @@ impl Samples {
         }
     }
 
-    /// The stream begins anew, and with it the identities.
+    /// The stream begins again, and the identities of its tracks with it.
     pub fn interrupt(&self) {
         lock(&self.choice).interrupt();
     }
@@ -122,18 +122,6 @@ impl Drop for Samples {
             let _ = thread.join();
         }
     }
-}
-
-/// The object of a region; none of regions of other elements.
-fn read(region: &VideoRegionOfInterestMeta) -> Option<Object> {
-    let detection = region.params().find(|param| param.name() == "detection")?;
-    let tracking = region.params().find(|param| param.name() == "tracking");
-    Some(Object {
-        label: region.roi_type().to_owned(),
-        rect: Rect::of(detection)?,
-        confidence: detection.get("confidence").ok()?,
-        track: tracking.and_then(|tracking| tracking.get("id").ok()),
-    })
 }
 
 /// The state of the thread that writes.
@@ -167,7 +155,7 @@ impl Writer {
         if !self.room.is_there() {
             return Err(self.room.sentence());
         }
-        // After a fault, both are made anew.
+        // After a fault, both are made again.
         let mut dataset = match self.dataset.take() {
             Some(dataset) => dataset,
             None => Dataset::open(&self.folder, self.settings.format)?,
@@ -181,8 +169,8 @@ impl Writer {
             let Sample { frame, caps, size, objects, reason } = sample;
             let jpeg = cropper.picture(frame.clone(), caps, [0, 0, size[0], size[1]], *size)?;
             self.cropper = Some(cropper);
-            let time = super::time::now();
-            let name = format!("{}-{}", super::time::in_file_name(&time), reason.name());
+            let time = time_text(milliseconds());
+            let name = format!("{}-{}", in_file_name(&time), reason.name());
             dataset
                 .add(&name, &jpeg, *size, &time, objects)
                 .map_err(|e| format!("a sample cannot be written into {}: {e}", self.folder.display()))?;

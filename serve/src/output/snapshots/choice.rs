@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::super::rect::Rect;
+use super::super::object::Rect;
 
 /// A tracked object on a frame.
 #[derive(Clone, Debug, PartialEq)]

@@ -14,16 +14,17 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use cudainfer_files::{Folder, Readers};
-use gst_video::{VideoInfo, VideoRegionOfInterestMeta};
+use gst_video::VideoInfo;
 use serde::{Deserialize, Serialize};
 
 use super::cropper::Cropper;
-use super::rect::Rect;
+use super::object::{self, Object, Rect};
 use crate::config;
-use crate::history::{PipelineRun, StreamHistory, milliseconds, time_text};
+use crate::history::{PipelineRun, StreamHistory};
 use crate::log;
 use crate::notify::Hooks;
 use crate::retention::Room;
+use crate::time::{in_file_name, milliseconds, time_text};
 use crate::unpoisoned::lock;
 use choice::{Choice, Sighting};
 pub use listing::{Snapshot, list};
@@ -163,19 +164,11 @@ impl Snapshots {
     }
 
     fn sightings(&self, frame: &gst::BufferRef) -> Vec<Sighting> {
-        let read = |region: gst::MetaRef<'_, VideoRegionOfInterestMeta>| {
-            let detection = region.params().find(|param| param.name() == "detection")?;
-            let tracking = region.params().find(|param| param.name() == "tracking")?;
-            Some(Sighting {
-                id: tracking.get("id").ok()?,
-                label: region.roi_type().to_owned(),
-                rect: Rect::of(detection)?,
-                confidence: detection.get("confidence").ok()?,
-            })
+        let of_track = |Object { label, rect, confidence, track }| {
+            Some(Sighting { id: track?, label, rect, confidence })
         };
-        frame
-            .iter_meta::<VideoRegionOfInterestMeta>()
-            .filter_map(read)
+        object::objects(frame)
+            .filter_map(of_track)
             .filter(|each| self.classes.is_empty() || self.classes.contains(&each.label))
             .collect()
     }
@@ -295,7 +288,7 @@ fn write(folder: &Path, id: u64, picture: &Picture) -> std::io::Result<String> {
     let folder = Folder::open(folder, Readers::Umask)?;
     let label: String =
         picture.sighting.label.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
-    let name = format!("{}-{label}-{id}", super::time::in_file_name(&time_text(picture.made)));
+    let name = format!("{}-{label}-{id}", in_file_name(&time_text(picture.made)));
     let Rect { x, y, width, height } = picture.sighting.rect;
     let about = serde_json::json!({
         "id": id, "class": picture.sighting.label, "confidence": picture.sighting.confidence,

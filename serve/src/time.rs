@@ -16,6 +16,11 @@ pub fn time_text(milliseconds: i64) -> String {
     format!("{text}.{:03}Z", milliseconds.rem_euclid(1000))
 }
 
+/// Such a text without characters that some file systems do not allow: `20261123T074501.250Z`. Names of files sort as their times.
+pub fn in_file_name(time: &str) -> String {
+    time.chars().filter(|c| !matches!(c, '-' | ':')).collect()
+}
+
 /// Reads what [`time_text`] writes, and other times of RFC 3339; those without a zone are UTC.
 ///
 /// # Errors
@@ -36,6 +41,13 @@ pub fn read_time(name: &str, text: &str) -> Result<i64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_files_sort_as_their_times() {
+        assert_eq!(in_file_name("2026-11-23T07:45:01.250Z"), "20261123T074501.250Z");
+        let now = time_text(milliseconds());
+        assert!(now.len() == 24 && now.ends_with('Z'), "{now}");
+    }
 
     #[test]
     fn times_read_as_they_are_written() {

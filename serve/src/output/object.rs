@@ -1,4 +1,33 @@
-//! Boxes of objects.
+//! The objects that frames have.
+
+use gst_video::VideoRegionOfInterestMeta;
+
+/// An object on a frame.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Object {
+    /// Its class.
+    pub label: String,
+    /// Where it is.
+    pub rect: Rect,
+    /// 0 to 1.
+    pub confidence: f64,
+    /// The identity of its track, if it has one.
+    pub track: Option<u64>,
+}
+
+/// The objects of a frame that a model has found; regions of other elements are left out.
+pub fn objects(frame: &gst::BufferRef) -> impl Iterator<Item = Object> {
+    frame.iter_meta::<VideoRegionOfInterestMeta>().filter_map(|region| {
+        let detection = region.params().find(|param| param.name() == "detection")?;
+        let tracking = region.params().find(|param| param.name() == "tracking");
+        Some(Object {
+            label: region.roi_type().to_owned(),
+            rect: Rect::of(detection)?,
+            confidence: detection.get("confidence").ok()?,
+            track: tracking.and_then(|tracking| tracking.get("id").ok()),
+        })
+    })
+}
 
 /// A box in frame pixels.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -15,7 +44,7 @@ pub struct Rect {
 
 impl Rect {
     /// That of the `detection` of an object.
-    pub fn of(detection: &gst::StructureRef) -> Option<Self> {
+    fn of(detection: &gst::StructureRef) -> Option<Self> {
         let number = |name: &str| detection.get::<f64>(name).ok();
         Some(Self { x: number("x")?, y: number("y")?, width: number("w")?, height: number("h")? })
     }
