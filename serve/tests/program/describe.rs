@@ -12,17 +12,13 @@ use crate::service::{Service, check, command};
 
 const KEY: &str = "sk-a-secret-key";
 
-fn text(state: &Path, port: u16, key: &Path) -> String {
+/// A service whose events are described there; its pipeline and source follow.
+fn described(state: &Path, port: u16, key: &Path) -> String {
     format!(
         "[server]\nlisten = '127.0.0.1:0'\nstate = '{}'\n\
-         [describe]\nurl = 'http://127.0.0.1:{port}/v1'\nmodel = 'a-model'\nkey-file = '{}'\n\
-         [pipeline.count]\nline = '''fusedpreproc device=cpu ! trtinfer model={} device=cpu ! gpunms ! tracker \
-         ! zonecount units=fraction'''\n\
-         [[source]]\nname = 'door'\nuri = 'test://red?width=320&height=240&rate=15'\nzone-units = 'fraction'\n\
-         zones = [{{ name = 'all', kind = 'polygon', points = [[0, 0], [1, 0], [1, 1], [0, 1]] }}]\n",
+         [describe]\nurl = 'http://127.0.0.1:{port}/v1'\nmodel = 'a-model'\nkey-file = '{}'\n",
         state.display(),
-        key.display(),
-        model("detector")
+        key.display()
     )
 }
 
@@ -34,7 +30,8 @@ fn the_table_is_checked_and_nobody_is_asked() {
         std::fs::write(&key, text).unwrap();
         std::fs::set_permissions(&key, std::fs::Permissions::from_mode(mode)).unwrap();
     };
-    let text = text(&folder, free_port(), &key);
+    let plain = "[pipeline.plain]\nline = 'identity'\n[[source]]\nname = 'door'\nuri = 'test://ball'\n";
+    let text = described(&folder, free_port(), &key) + plain;
     write(KEY, 0o600);
     let output = check(&text);
     assert!(output.status.success(), "nobody listens there, which is no matter of --check: {output:?}");
@@ -82,7 +79,14 @@ fn no_line_of_the_log_has_the_key_also_if_the_server_sends_it_back() {
         }
     });
     let file = scratch("describe-log-serve").join("serve.toml");
-    std::fs::write(&file, text(&folder, port, &key)).unwrap();
+    let counting = format!(
+        "[pipeline.count]\nline = '''fusedpreproc device=cpu ! trtinfer model={} device=cpu ! gpunms ! tracker \
+         ! zonecount units=fraction'''\n\
+         [[source]]\nname = 'door'\nuri = 'test://red?width=320&height=240&rate=15'\nzone-units = 'fraction'\n\
+         zones = [{{ name = 'all', kind = 'polygon', points = [[0, 0], [1, 0], [1, 1], [0, 1]] }}]\n",
+        model("detector")
+    );
+    std::fs::write(&file, described(&folder, port, &key) + &counting).unwrap();
     let mut command = command();
     // Where ONNX Runtime is for this test itself.
     if std::env::var_os("VIRTUAL_ENV").is_none() {
