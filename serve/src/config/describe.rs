@@ -229,15 +229,17 @@ mod tests {
         Some(vec![text.to_owned()])
     }
 
+    type Change<'a> = &'a dyn Fn(&mut DescribeSettings);
+
     #[test]
     fn what_is_wrong_is_named_with_its_key_and_shows_no_secret() {
         assert_eq!(settings().check(), Ok(()));
-        let with = |change: &dyn Fn(&mut DescribeSettings)| {
+        let with = |change: Change<'_>| {
             let mut settings = settings();
             change(&mut settings);
             settings.check().unwrap_err()
         };
-        let cases: [(&dyn Fn(&mut DescribeSettings), &str, &str); 18] = [
+        let cases: [(Change<'_>, &str, &str); 18] = [
             (&|s| s.url = String::new(), "url", "http or https"),
             (&|s| s.url = "mqtt://h/t".into(), "url", "http or https"),
             (&|s| s.url = "http://me:secret@h/v1".into(), "url", "without user"),

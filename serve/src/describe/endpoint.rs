@@ -165,3 +165,53 @@ impl Endpoint {
         if matches!(status, 429 | 500..=599) { Tried::Again(why, *retry_after) } else { Tried::Failed(why) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// A server that is not there.
+    fn nobody() -> Endpoint {
+        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let (url, model) = (format!("http://{address}/v1"), "m".to_owned());
+        Endpoint::new(&DescribeSettings { url, model, ..DescribeSettings::default() }).unwrap()
+    }
+
+    #[test]
+    fn a_server_that_is_not_there_is_asked_three_times() {
+        let (asked, waits) = (Cell::new(0), RefCell::new(Vec::new()));
+        let pause = |wait: Duration| {
+            waits.borrow_mut().push(wait.as_secs());
+            true
+        };
+        let failed = nobody().describe("what?", b"jpeg", || asked.set(asked.get() + 1), pause);
+        let Err(NoWords::Failed(why)) = failed else { panic!("{failed:?}") };
+        assert!(why.contains("cannot be reached: ") && why.ends_with(", 3 times"), "{why}");
+        assert_eq!((asked.get(), waits.into_inner()), (3, vec![1, 4]));
+    }
+
+    #[test]
+    fn a_wait_that_is_broken_off_is_no_failure_and_a_key_that_is_gone_is_one() {
+        assert_eq!(nobody().describe("what?", b"jpeg", || (), |_| false), Err(NoWords::Interrupted));
+        let settings = DescribeSettings { key_file: Some("/nowhere/key".into()), ..nobody().settings };
+        let asks = || panic!("nothing is sent without the key");
+        let failed = Endpoint::new(&settings).unwrap().describe("what?", b"jpeg", asks, |_| true);
+        assert!(matches!(failed, Err(NoWords::Failed(why)) if why.contains("'/nowhere/key' cannot be read")));
+    }
+
+    #[test]
+    fn a_request_has_what_all_servers_take_and_a_limit_only_if_it_is_set() {
+        let endpoint = nobody();
+        let body: serde_json::Value = serde_json::from_slice(&endpoint.body("what?", b"jpeg")).unwrap();
+        let content = json!([
+            {"type": "text", "text": "what?"},
+            {"type": "image_url", "image_url": {"url": "data:image/jpeg;base64,anBlZw=="}},
+        ]);
+        let expected =
+            json!({"model": "m", "stream": false, "messages": [{"role": "user", "content": content}]});
+        assert_eq!(body, expected);
+    }
+}

@@ -324,7 +324,7 @@ fn a_model_that_hangs_holds_up_no_stream_and_what_there_is_no_room_for_is_counte
     });
     // The first request is hanging all the while.
     let keys = "timeout = 3000\nqueue = 2\nprompt = '{zone}'\nkinds = ['enter']";
-    let (_folder, service) = service("describe-hangs", &model, keys);
+    let (folder, service) = service("describe-hangs", &model, keys);
     until("a picture is asked about", || !model.asked().is_empty());
     let frames = || get(&format!("{}/v1/streams/door", service.url)).json()["frames"].as_u64().unwrap();
     let before = frames();
@@ -339,6 +339,12 @@ fn a_model_that_hangs_holds_up_no_stream_and_what_there_is_no_room_for_is_counte
     assert_eq!(metric(&service, "cudainfer_serve_descriptions_waiting"), 3.0, "two, and the one that hangs");
     assert_eq!(metric(&service, "cudainfer_serve_description_requests_total"), 1.0);
     assert_eq!(of_zone(&service, "all"), None);
+    // What waits when the service ends has a sentence, too.
+    drop(service);
+    let next = Service::start(&configuration(&format!("state = '{}'", folder.display())));
+    let why = |event: &Value| event["description-error"].as_str().unwrap_or_default().to_owned();
+    let stopped = events(&next).iter().filter(|event| why(event) == "the service was stopped before").count();
+    assert_eq!(stopped, 2);
 }
 
 #[test]
