@@ -28,6 +28,8 @@ mod tls;
 mod topic;
 mod uri;
 
+#[cfg(feature = "http")]
+pub use client::{PostAnswer, PostError, Poster};
 pub use counts::{Count, Counts};
 pub use credentials::{CredentialsError, PASSWORD, USER};
 pub use delivery::{Options, SetupError, Webhook, broker, webhook};

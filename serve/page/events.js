@@ -4,7 +4,7 @@ import { Refused, json, withQuery } from "./api.js";
 import { attempt } from "./attempt.js";
 import { $, keyed, setText } from "./dom.js";
 import { eventItem, updateItem } from "./event-item.js";
-import { play } from "./playback.js";
+import { play, update } from "./playback.js";
 import { rename } from "./router.js";
 import { listen } from "./sse.js";
 import { counts, streams } from "./state.js";
@@ -94,6 +94,7 @@ function take(message) {
     return;
   }
   const index = events.findIndex((each) => each.id === event.id);
+  update(event);
   if (index >= 0) events[index] = event;
   else if (message.event === "event" && matches(event, filter())) events = [event, ...events].slice(0, MOST);
   else return;

@@ -4,7 +4,7 @@ import { blob, hasToken } from "./api.js";
 import { attempt } from "./attempt.js";
 import { $, setText } from "./dom.js";
 import { download } from "./download.js";
-import { eventText } from "./event-item.js";
+import { descriptionText, eventText } from "./event-item.js";
 import { show } from "./live.js";
 import { addressOf } from "./router.js";
 
@@ -20,6 +20,7 @@ export function play(event) {
   stop();
   shown = event;
   $("playback-title").textContent = eventText(event);
+  describe(event);
   setText(place, "");
   setText($("playback-status"), "");
   $("playback-download").disabled = video.hidden = !event.recording;
@@ -36,6 +37,18 @@ export function play(event) {
     // A browser may want a click first.
     await video.play().catch(() => {});
   });
+}
+
+/** Shows what has become known of an event, if it is the one that is shown. */
+export function update(event) {
+  if (shown?.id === event.id) describe(event);
+}
+
+function describe(event) {
+  const place = $("playback-description");
+  setText(place, descriptionText(event));
+  place.classList.toggle("missing", !event.description);
+  place.hidden = place.textContent === "";
 }
 
 async function showPicture(event) {

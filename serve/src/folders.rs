@@ -9,6 +9,8 @@ pub struct Folders {
     pub recordings: PathBuf,
     /// JPEG files, each with a JSON file.
     pub snapshots: PathBuf,
+    /// JPEG files: the pictures of the frames of events.
+    pub events: PathBuf,
     /// A dataset. It is no part of what is kept within `[retention]`, because a dataset without its oldest pictures is another one.
     pub samples: PathBuf,
     /// Playlist and segments.
@@ -27,6 +29,7 @@ impl Folders {
         Self {
             recordings: kept.join("recordings").join(name),
             snapshots: kept.join("snapshots").join(name),
+            events: kept.join("events").join(name),
             samples: state.join("samples").join(name),
             hls: hls_folder(state).join(name),
         }

@@ -4,6 +4,7 @@
 
 pub mod config;
 pub mod control;
+pub mod describe;
 pub mod fleet;
 pub mod folders;
 pub mod history;

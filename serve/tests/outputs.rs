@@ -12,7 +12,7 @@ use cudainfer_serve::config::{
 };
 use cudainfer_serve::folders::Folders;
 use cudainfer_serve::history::{EventFilter, History};
-use cudainfer_serve::output::{Outputs, Rtsp, SharedOutputs, Wanted};
+use cudainfer_serve::output::{Outputs, PictureThread, Rtsp, SharedOutputs, Wanted};
 use cudainfer_serve::retention::Retention;
 use gst::prelude::*;
 use gst_app::AppSink;
@@ -125,17 +125,82 @@ fn an_event_is_recorded_from_the_key_frame_before_it_into_a_file_that_plays() {
 
 /// A frame with an event of a zone, as zonecount writes it.
 fn frame_with_event(pts: gst::ClockTime) -> gst::Buffer {
+    let mut frame = gst::Buffer::new();
+    frame.get_mut().unwrap().set_pts(pts);
+    let event = gst::Structure::builder("event").field("zone", "door").field("event", "enter").build();
+    add_events(frame.get_mut().unwrap(), [event]);
+    frame
+}
+
+fn add_events(frame: &mut gst::BufferRef, events: impl IntoIterator<Item = gst::Structure>) {
     const META: &str = "GstCudaInferZoneMeta";
     if !gst::meta::CustomMeta::is_registered(META) {
         gst::meta::CustomMeta::register_simple(META);
     }
-    let mut frame = gst::Buffer::new();
-    let buffer = frame.get_mut().unwrap();
-    buffer.set_pts(pts);
-    let event = gst::Structure::builder("event").field("zone", "door").field("event", "enter").build();
-    let mut meta = gst::meta::CustomMeta::add(buffer, META).unwrap();
-    meta.mut_structure().set("events", gst::Array::new([event]));
-    frame
+    let mut meta = gst::meta::CustomMeta::add(frame, META).unwrap();
+    meta.mut_structure().set("events", gst::Array::new(events));
+}
+
+#[test]
+fn an_event_has_the_picture_of_its_frame_at_once_and_what_is_too_much_is_counted() {
+    let kept = kept(0);
+    let server = ServerSettings { state: Some(kept.folder.path().to_owned()), ..ServerSettings::default() };
+    let history = History::start(&server, Some(kept.retention.room()));
+    let event_pictures = PictureThread::start();
+    let shared =
+        SharedOutputs { history: history.clone(), event_pictures: event_pictures.clone(), ..kept.shared() };
+    let outputs = Outputs::new("door", &Wanted::default(), &shared);
+    let (mut frame, caps) =
+        buffers("videotestsrc num-buffers=1 ! video/x-raw,format=I420,width=1280,height=720").remove(0);
+    let buffer = frame.make_mut();
+    let mut region = gst_video::VideoRegionOfInterestMeta::add(buffer, "person", (100, 100, 200, 100));
+    let detection = gst::Structure::builder("detection").field("confidence", 0.5);
+    let place = detection.field("x", 100.0).field("y", 100.0).field("w", 200.0).field("h", 100.0);
+    region.add_param(place.build());
+    region.set_id(7);
+    let event = |kind: &str| gst::Structure::builder("event").field("zone", "door").field("event", kind);
+    add_events(buffer, [event("enter").field("object", 7).build(), event("occupancy").build()]);
+    outputs.results(&frame, &caps);
+    let events = || {
+        history
+            .reader()
+            .unwrap()
+            .events(&EventFilter { limit: 1000, ..EventFilter::default() })
+            .unwrap()
+            .events
+    };
+    wait("both have a picture", || {
+        let events = events();
+        events.len() == 2 && events.iter().all(|event| event.snapshot.is_some())
+    });
+    // The object's place with a tenth of its size on each side; and the whole frame, with 640 pixels on its longer edge.
+    for (kind, size) in [("enter", [240, 120]), ("occupancy", [640, 360])] {
+        let address = events().into_iter().find(|event| event.kind == kind).unwrap().snapshot.unwrap();
+        let file = kept.folders("door").events.join(address.strip_prefix("v1/streams/door/events/").unwrap());
+        let (_, caps) = buffers(&format!("filesrc location=\"{}\" ! jpegdec", file.display())).remove(0);
+        let info = gst_video::VideoInfo::from_caps(&caps).unwrap();
+        assert_eq!([info.width(), info.height()], size, "{kind}");
+    }
+
+    // 60 pictures within a minute at most.
+    let mut crowded = frame.copy();
+    let meta = crowded.get_mut().unwrap();
+    let zones = gst::meta::CustomMeta::from_mut_buffer(meta, "GstCudaInferZoneMeta");
+    zones.unwrap().mut_structure().set("events", gst::Array::new((0..100).map(|_| event("speed").build())));
+    outputs.results(&crowded, &caps);
+    wait("the others are made", || outputs.status().event_pictures.unwrap().written == 60);
+    let counts = outputs.status().event_pictures.unwrap();
+    assert_eq!((counts.skipped, counts.dropped, counts.failed), (0, 42, 0), "{counts:?}");
+    wait("all are listed", || events().len() == 102);
+
+    // Nothing is made, and nobody waits, once the thread has ended.
+    event_pictures.close();
+    drop(outputs);
+    let outputs = Outputs::new("door", &Wanted::default(), &shared);
+    outputs.results(&frame, &caps);
+    let counts = outputs.status().event_pictures.unwrap();
+    assert_eq!((counts.written, counts.skipped), (0, 2), "{counts:?}");
+    wait("the events are listed all the same", || events().len() == 104);
 }
 
 #[test]

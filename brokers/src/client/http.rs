@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
-use ureq::Agent;
 
-use super::contract::{Access, Client, Failure, Sent, TIMEOUT, explain};
+use super::contract::{Access, Client, Failure, Sent, TIMEOUT};
+use super::poster::{self, Poster};
 use crate::{Message, https};
 
 /// Bytes of an answer's body, which nobody reads.
 const LONGEST_BODY: u64 = 1 << 16;
 
 pub(super) struct Http {
-    agent: Agent,
+    poster: Poster,
     access: Access,
     authorization: Option<String>,
 }
@@ -20,21 +20,15 @@ pub(super) struct Http {
 impl Http {
     /// Nothing is connected until something is posted.
     pub fn new(access: &Access) -> Result<Self, Failure> {
-        let mut config = Agent::config_builder()
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .timeout_global(Some(TIMEOUT))
-            .user_agent(concat!("cudainfer/", env!("CARGO_PKG_VERSION")));
-        if let Some(tls) = &access.tls {
-            config = config.tls_config(https::config(tls).map_err(|e| Failure::Denied(e.to_string()))?);
-        }
+        let tls = access.tls.as_ref().map(https::config).transpose();
+        let tls = tls.map_err(|e| Failure::Denied(e.to_string()))?;
         let bearer = access.alone.as_ref().and_then(|alone| alone.token.as_ref());
         let bearer = bearer.map(|token| format!("Bearer {token}"));
         let login = access.credentials.as_ref();
         let authorization = bearer.or(login.map(|login| {
             format!("Basic {}", BASE64_STANDARD.encode(format!("{}:{}", login.user, login.password)))
         }));
-        Ok(Self { agent: config.build().new_agent(), access: access.clone(), authorization })
+        Ok(Self { poster: Poster::new(tls, TIMEOUT), access: access.clone(), authorization })
     }
 
     /// Posts messages. Returns the status.
@@ -43,21 +37,14 @@ impl Http {
             [one] if self.access.alone.is_some() => one.payload.clone(),
             messages => array(messages),
         };
-        let mut request = self.agent.post(&self.access.destination.url).content_type("application/json");
-        if let Some(authorization) = &self.authorization {
-            request = request.header("Authorization", authorization);
-        }
-        match request.send(&body) {
-            Ok(mut response) => {
-                // Read to its end, the connection can be used again.
-                let _ = response.body_mut().with_config().limit(LONGEST_BODY).read_to_vec();
-                Ok(response.status().as_u16())
-            }
-            // Its own error hides its cause.
-            Err(ureq::Error::Io(e)) => Err(explain(&e)),
-            Err(ureq::Error::Rustls(e)) => Err(explain(&e)),
-            Err(e) => Err(explain(&e)),
-        }
+        let authorization = self.authorization.as_deref();
+        let mut answer = self
+            .poster
+            .send(&self.access.destination.url, authorization, &body)
+            .map_err(|e| poster::failure(&e))?;
+        // Read to its end, the connection can be used again.
+        let _ = answer.body_mut().with_config().limit(LONGEST_BODY).read_to_vec();
+        Ok(answer.status().as_u16())
     }
 }
 

@@ -9,6 +9,8 @@ mod kafka;
 mod mqtt;
 #[cfg(feature = "nats")]
 mod nats;
+#[cfg(feature = "http")]
+mod poster;
 #[cfg(feature = "redis")]
 mod redis;
 #[cfg(any(feature = "mqtt", feature = "kafka"))]
@@ -20,6 +22,8 @@ mod wire;
 use crate::kind::BrokerKind;
 
 pub(crate) use contract::{Access, Alone, Client, Failure, Sent};
+#[cfg(feature = "http")]
+pub use poster::{PostAnswer, PostError, Poster};
 
 impl Access {
     /// Connects.

@@ -10,7 +10,10 @@ use cudainfer_model::toml_error::line_at;
 use serde::Deserialize;
 use toml::de::{DeTable, DeValue};
 
-use super::{NotifySettings, Pipeline, Restart, RetentionSettings, Scalar, ServerSettings, SourceConfig};
+use super::{
+    DescribeSettings, NotifySettings, Pipeline, Restart, RetentionSettings, Scalar, ServerSettings,
+    SourceConfig,
+};
 
 /// All that a file says.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -29,6 +32,8 @@ pub struct Config {
     pub publish: Vec<Publish>,
     /// `[[notify]]`.
     pub notify: Vec<NotifySettings>,
+    /// `[describe]`.
+    pub describe: Option<DescribeSettings>,
     /// `[[source]]`.
     #[serde(rename = "source")]
     pub sources: Vec<SourceConfig>,
@@ -218,6 +223,15 @@ impl Config {
             notify.check().map_err(|(key, sentence)| (at(key), sentence))?;
             check_names(notify.streams.as_ref(), &names).map_err(|sentence| (at("streams"), sentence))?;
         }
+        if let Some(describe) = &self.describe {
+            let at = |key| vec![Key("describe"), Key(key)];
+            describe.check().map_err(|(key, sentence)| (at(key), sentence))?;
+            check_names(describe.streams.as_ref(), &names).map_err(|sentence| (at("streams"), sentence))?;
+            if self.server.state.is_none() || !self.server.history {
+                let sentence = "[describe] needs the history, which has the events: set state in [server], and leave history true";
+                return Err((vec![Key("describe")], sentence.into()));
+            }
+        }
         self.sources = sources;
         Ok(())
     }
@@ -334,6 +348,19 @@ override = { "identity.sync" = true }
                 "no source 'c'",
             ),
             ("[[publish]]", "[[notify]]\nurl = \"h\"\n[[publish]]", 10, "http or https"),
+            (
+                "[[publish]]",
+                "[describe]\nurl = \"http://h/v1\"\nmodel = \"m\"\n[[publish]]",
+                9,
+                "set state in [server]",
+            ),
+            ("[[publish]]", "[describe]\nurl = \"http://h/v1\"\n[[publish]]", 9, "model is not set"),
+            (
+                "[[publish]]",
+                "[describe]\nkey-fiel = \"secret\"\n[[publish]]",
+                10,
+                "'key-file' is probably meant",
+            ),
             ("streams = [\"b\"]", "source = \"c\"", 11, "source is the stream's name"),
             ("[server]", "[server]\nlisten = \"0.0.0.0:80\"", 3, "Set token-file or client-ca"),
             ("[server]", "[server]\nhistory-size = 1000", 3, "set 4000000 or more"),

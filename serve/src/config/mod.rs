@@ -1,5 +1,7 @@
 //! The configuration: TOML to structs that are checked. docs/serve.md describes the keys.
 
+mod describe;
+mod event_kinds;
 mod file;
 mod ground;
 mod json;
@@ -20,11 +22,13 @@ mod uri;
 mod zone;
 mod zone_units;
 
+pub use describe::DescribeSettings;
+pub use event_kinds::{DESCRIPTION, TRACK};
 pub use file::{Config, Publish, Wrong};
 pub use ground::{Ground, Metres};
 pub use json::read_json;
 pub use kept::{ChangedModel, Kept, Patched};
-pub use notify::{NotifySettings, TRACK};
+pub use notify::NotifySettings;
 pub use output::{DatasetFormat, RecordingSettings, SampleReason, SampleSettings, SnapshotSettings};
 pub use pipeline::{FilledDescription, Pipeline};
 pub use scalar::Scalar;

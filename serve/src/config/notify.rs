@@ -1,21 +1,16 @@
 //! `[[notify]]`: webhooks that get events.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use cudainfer_brokers::{BrokerKind, Destination};
-use cudainfer_model::mistakes::nearest;
 use serde::Deserialize;
 
 use super::Size;
+use super::event_kinds::{DESCRIPTION, TRACK, check_kinds, has, has_kind};
+use super::token::read_bearer;
 
-/// The kinds of events of zones.
-const OF_ZONES: [&str; 8] = ["enter", "leave", "in", "out", "dwell", "loiter", "speed", "occupancy"];
-/// The kind of an event that is the picture of a track.
-pub const TRACK: &str = "track";
 /// The least bytes of a spool: one picture has some hundred kilobytes.
 const LEAST_SPOOL: u64 = 4_000_000;
-/// The most characters of a token.
-const LONGEST_TOKEN: usize = 4096;
 
 /// `[[notify]]`: a webhook that gets events.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -65,16 +60,7 @@ impl NotifySettings {
             let sentence = "url is not the URL of a webhook: write one with http or https and a host, without user and password";
             return Err(("url", sentence.to_owned()));
         }
-        let known = || OF_ZONES.into_iter().chain([TRACK]);
-        if let Some(kind) = self.kinds.iter().flatten().find(|kind| !known().any(|known| known == *kind)) {
-            let sentence = match nearest(kind, known()) {
-                Some(near) => format!("there is no kind '{kind}': '{near}' is probably meant"),
-                None => {
-                    format!("there is no kind '{kind}': expected {}", known().collect::<Vec<_>>().join(", "))
-                }
-            };
-            return Err(("kinds", sentence));
-        }
+        check_kinds(self.kinds.as_ref(), &[TRACK, DESCRIPTION])?;
         if self.spool_size.0 < LEAST_SPOOL {
             let sentence =
                 format!("spool-size = {} is too little: set {LEAST_SPOOL} or more", self.spool_size.0);
@@ -88,32 +74,16 @@ impl NotifySettings {
     /// # Errors
     /// A sentence: the file cannot be read, or its first line is none.
     pub fn token(&self) -> Result<Option<String>, String> {
-        self.token_file.as_deref().map(read_bearer).transpose()
+        self.token_file.as_deref().map(|file| read_bearer("token-file", "token", file)).transpose()
     }
 
     /// Whether it gets events of this stream, zone, kind and class.
     pub fn wants(&self, stream: &str, zone: Option<&str>, kind: &str, class: Option<&str>) -> bool {
-        let has = |wanted: &Option<Vec<String>>, found: Option<&str>| {
-            wanted.as_ref().is_none_or(|wanted| wanted.iter().any(|wanted| Some(wanted.as_str()) == found))
-        };
-        let kinds = if self.kinds.is_some() { has(&self.kinds, Some(kind)) } else { kind != TRACK };
-        kinds && has(&self.streams, Some(stream)) && has(&self.zones, zone) && has(&self.classes, class)
+        has_kind(self.kinds.as_ref(), kind)
+            && has(self.streams.as_ref(), Some(stream))
+            && has(self.zones.as_ref(), zone)
+            && has(self.classes.as_ref(), class)
     }
-}
-
-/// The first line of a file: a header has it, so it is of ASCII without spaces.
-fn read_bearer(path: &Path) -> Result<String, String> {
-    let shown = path.display();
-    let text = cudainfer_files::text(path).map_err(|e| {
-        format!("token-file '{shown}' cannot be read: {e}. Set token-file to a file that the service's user may read")
-    })?;
-    let token = text.lines().next().unwrap_or_default().trim();
-    if token.is_empty() || token.len() > LONGEST_TOKEN || !token.bytes().all(|b| b.is_ascii_graphic()) {
-        return Err(format!(
-            "token-file '{shown}': its first line is no token. Expected 1 to {LONGEST_TOKEN} characters of ASCII without spaces"
-        ));
-    }
-    Ok(token.to_owned())
 }
 
 #[cfg(test)]
@@ -139,6 +109,11 @@ mod tests {
             (NotifySettings { url: "mqtt://h/t".into(), ..hook() }, "url", "http or https"),
             (NotifySettings { url: "http://me:secret@h/".into(), ..hook() }, "url", "without user"),
             (NotifySettings { kinds: list("entre"), ..hook() }, "kinds", "'enter' is probably meant"),
+            (
+                NotifySettings { kinds: list("descripton"), ..hook() },
+                "kinds",
+                "'description' is probably meant",
+            ),
             (NotifySettings { spool_size: Size(1), ..hook() }, "spool-size", "4000000"),
             (with_token, "token-file", "is no token"),
         ] {
@@ -156,6 +131,8 @@ mod tests {
         let wants = |hook: &NotifySettings| hook.wants("door", Some("gate"), "enter", Some("person"));
         assert!(wants(&hook()) && !hook().wants("door", None, TRACK, Some("person")));
         assert!(NotifySettings { kinds: list(TRACK), ..hook() }.wants("door", None, TRACK, None));
+        // Receivers of before get no messages of a kind that they do not know.
+        assert!(!hook().wants("door", Some("gate"), DESCRIPTION, Some("person")));
         for (fits, hook) in [
             (
                 true,

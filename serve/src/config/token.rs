@@ -1,4 +1,4 @@
-//! The file of `token-file`.
+//! Files with a secret: of `token-file`, which clients have, and those that are sent to other servers.
 
 use std::path::Path;
 
@@ -25,6 +25,28 @@ pub fn read_token(path: &Path) -> Result<String, String> {
         ));
     }
     Ok(token.to_owned())
+}
+
+/// The most characters of a secret that is sent to another server.
+const LONGEST_BEARER: usize = 4096;
+
+/// The first line of a file, for `Authorization: Bearer`: a header has it, so it is of ASCII without spaces. `setting` names the file,
+/// and `secret` is what it should have.
+///
+/// # Errors
+/// A sentence: the file cannot be read, or its first line is none.
+pub(super) fn read_bearer(setting: &str, secret: &str, path: &Path) -> Result<String, String> {
+    let shown = path.display();
+    let text = cudainfer_files::text(path).map_err(|e| {
+        format!("{setting} '{shown}' cannot be read: {e}. Set {setting} to a file that the service's user may read")
+    })?;
+    let bearer = text.lines().next().unwrap_or_default().trim();
+    if bearer.is_empty() || bearer.len() > LONGEST_BEARER || !bearer.bytes().all(|b| b.is_ascii_graphic()) {
+        return Err(format!(
+            "{setting} '{shown}': its first line is no {secret}. Expected 1 to {LONGEST_BEARER} characters of ASCII without spaces"
+        ));
+    }
+    Ok(bearer.to_owned())
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! Recordings, pictures and HLS: `/v1/streams/{name}/record`, `…/recordings`, `…/recordings/{file}`, `…/snapshots`,
-//! `…/snapshots/{file}`, `…/hls/{file}`.
+//! `…/snapshots/{file}`, `…/events/{file}`, `…/hls/{file}`.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path as FilePath, PathBuf};
@@ -69,6 +69,16 @@ pub async fn picture(
     known(&control, &name)?;
     there(&control)?;
     send(&control, &name, &file, |folders| folders.snapshots, request).await
+}
+
+pub async fn event_picture(
+    State(control): ControlState,
+    Path((name, file)): Path<(String, String)>,
+    request: Request,
+) -> Result<Response, Refused> {
+    known(&control, &name)?;
+    there(&control)?;
+    send(&control, &name, &file, |folders| folders.events, request).await
 }
 
 pub async fn hls(

@@ -56,6 +56,7 @@ fn table() -> Vec<Route> {
         route("/v1/streams/{name}/recordings/{file}", get(files::recording)),
         route("/v1/streams/{name}/snapshots", get(files::snapshots)),
         route("/v1/streams/{name}/snapshots/{file}", get(files::picture)),
+        route("/v1/streams/{name}/events/{file}", get(files::event_picture)),
         route("/v1/streams/{name}/hls/{file}", get(files::hls)),
         route("/v1/events", get(events::list)),
         route("/v1/events/live", get(event_stream::live)),

@@ -12,7 +12,7 @@ use crate::unpoisoned::lock;
 
 /// What the text begins with.
 const HEAD: &str = "# Pipelines and sources of cudainfer-serve as they are now, with what the API and the page have changed.\n\
-                    # Not in here: [server], [restart], [retention], [[publish]], and logins. Where a login or a query was, there is \"…\".\n\n";
+                    # Not in here: [server], [restart], [retention], [[publish]], [[notify]], [describe], and logins. Where a login or a query was, there is \"…\".\n\n";
 
 /// The file.
 #[derive(Serialize)]

@@ -50,6 +50,9 @@ impl Fleet {
             notify: old.notify.clone(),
             ..config
         };
+        if config.describe != old.describe {
+            self.0.outputs.describer.configure(config.describe.as_ref());
+        }
         let files = &self.0.files;
         let mut kept = lock(&files.kept).clone();
         let specs = changed_specs(&config, &mut kept, &lock(&files.stuck));

@@ -216,6 +216,32 @@ impl Fleet {
             "Events that wait for webhooks.",
             hooks.iter().map(|hook| (format!("notify=\"{}\"", hook.place), number(hook.waiting))).collect(),
         );
+        if let Some(describe) = self.0.outputs.describer.counts() {
+            let outcomes = [
+                ("answered", describe.answered),
+                ("failed", describe.failed),
+                ("dropped", describe.dropped),
+                ("without-picture", describe.without_picture),
+            ];
+            family(
+                "cudainfer_serve_description_requests_total",
+                "counter",
+                "Requests for descriptions of events, those that were sent again among them.",
+                vec![(String::new(), number(describe.requests))],
+            );
+            family(
+                "cudainfer_serve_descriptions_total",
+                "counter",
+                "Events that should be described, by what became of them.",
+                outcomes.map(|(outcome, count)| (format!("outcome=\"{outcome}\""), number(count))).into(),
+            );
+            family(
+                "cudainfer_serve_descriptions_waiting",
+                "gauge",
+                "Events that wait for a picture, for their turn or for an answer.",
+                vec![(String::new(), number(describe.waiting))],
+            );
+        }
         family(
             "cudainfer_serve_retry_seconds",
             "gauge",

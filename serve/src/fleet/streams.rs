@@ -255,6 +255,8 @@ impl Fleet {
         ended.iter().for_each(|stream| stream.join());
         // The process ends, so this is the last attempt.
         self.0.files.save_unwritten();
+        self.0.outputs.event_pictures.close();
+        self.0.outputs.describer.close();
         self.history().close();
         self.0.outputs.hooks.close();
         late.iter().map(|stream| stream.spec().name().to_owned()).collect()

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::output::Rect;
+
 /// Characters of a name or class that are kept: they come from models and from clients.
 const LONGEST: usize = 200;
 
@@ -18,6 +20,17 @@ pub struct ZoneEvent {
     pub track: Option<u64>,
     /// Its confidence, if it is in the frame.
     pub confidence: Option<f64>,
+    /// Its place, if it is in the frame.
+    pub place: Option<Rect>,
+}
+
+/// What an event is known by before it has its id, which the thread that writes gives it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EventMark {
+    /// When it happened, in milliseconds since 1970.
+    pub time: i64,
+    /// No other event has the same, also not one of another process.
+    pub number: i64,
 }
 
 /// A name that is short enough to be kept.
@@ -40,9 +53,13 @@ pub(super) struct Moment {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Entry {
     /// Something happened in a zone.
-    Zone { stream: Arc<str>, at: Moment, event: ZoneEvent },
+    Zone { stream: Arc<str>, at: Moment, number: i64, event: ZoneEvent },
     /// The picture of a track that has ended was written.
-    Track { stream: Arc<str>, at: Moment, picture: TrackPicture },
+    Track { stream: Arc<str>, at: Moment, number: i64, picture: TrackPicture },
+    /// The picture of the frame of an event was written into this file.
+    Picture { mark: EventMark, file: String },
+    /// An event was described in words, or why it was not.
+    Description { mark: EventMark, text: Result<String, String> },
     /// A recording is complete.
     Recording { stream: Arc<str>, covered: Covered },
     /// How the streams and the process were for some seconds.

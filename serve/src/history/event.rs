@@ -30,17 +30,21 @@ pub struct Event {
     pub track: Option<u64>,
     /// Confidence of the object in that frame.
     pub confidence: Option<f64>,
-    /// Address of the picture of the object, relative to the service's.
+    /// Address of the picture of the object, relative to the service's: the best of its track, or that of the event's frame.
     pub snapshot: Option<String>,
     /// Address of the recording.
     pub recording: Option<String>,
     /// Seconds into the recording.
     pub offset: Option<f64>,
+    /// The event in words. They are a model's: text that nobody has checked.
+    pub description: Option<String>,
+    /// Why there are no such words, if there should be.
+    #[serde(rename = "description-error")]
+    pub description_error: Option<String>,
 }
 
 /// The columns of an event, in the order of [`EventRow::of`].
-pub(super) const COLUMNS: &str =
-    "id, time, stream, kind, zone, class, track, confidence, snapshot, recording, offset";
+pub(super) const COLUMNS: &str = "id, time, stream, kind, zone, class, track, confidence, snapshot, recording, offset, picture, description, description_error";
 
 /// A row of the table: files by name.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,6 +60,9 @@ pub(super) struct EventRow {
     pub snapshot: Option<String>,
     pub recording: Option<String>,
     pub offset: Option<f64>,
+    pub picture: Option<String>,
+    pub description: Option<String>,
+    pub description_error: Option<String>,
 }
 
 impl EventRow {
@@ -72,6 +79,9 @@ impl EventRow {
             snapshot: row.get(8)?,
             recording: row.get(9)?,
             offset: row.get(10)?,
+            picture: row.get(11)?,
+            description: row.get(12)?,
+            description_error: row.get(13)?,
         })
     }
 
@@ -79,6 +89,7 @@ impl EventRow {
     pub fn without_removed(mut self, state: &Path) -> Self {
         let folders = Folders::of(state, &self.stream);
         self.snapshot = self.snapshot.filter(|file| folders.snapshots.join(file).is_file());
+        self.picture = self.picture.filter(|file| folders.events.join(file).is_file());
         self.recording = self.recording.filter(|file| folders.recordings.join(file).is_file());
         self.offset = self.offset.filter(|_| self.recording.is_some());
         self
@@ -89,6 +100,7 @@ impl EventRow {
         let address = |kind: &str, file: String| {
             format!("v1/streams/{stream}/{kind}/{}", utf8_percent_encode(&file, PLAIN))
         };
+        let snapshot = self.snapshot.map(|file| address("snapshots", file));
         Event {
             id: self.id,
             time: time_text(self.time),
@@ -97,9 +109,11 @@ impl EventRow {
             class: self.class,
             track: self.track.map(i64::cast_unsigned),
             confidence: self.confidence,
-            snapshot: self.snapshot.map(|file| address("snapshots", file)),
+            snapshot: snapshot.or(self.picture.map(|file| address("events", file))),
             recording: self.recording.map(|file| address("recordings", file)),
             offset: self.offset,
+            description: self.description,
+            description_error: self.description_error,
             stream: self.stream,
         }
     }
@@ -123,6 +137,9 @@ mod tests {
             snapshot: Some("20261123T074501.250Z-größe-1.jpg".into()),
             recording: Some("a?b#c%.mp4".into()),
             offset: Some(1.5),
+            picture: Some("a b.jpg".into()),
+            description: None,
+            description_error: None,
         };
         let event = row.clone().event();
         assert_eq!(
@@ -131,6 +148,8 @@ mod tests {
         );
         assert_eq!(event.recording.as_deref(), Some("v1/streams/a-b_c.d/recordings/a%3Fb%23c%25.mp4"));
         assert_eq!((event.track, event.time.as_str()), (Some(u64::MAX), "1970-01-01T00:00:01.250Z"));
+        let own = EventRow { snapshot: None, ..row.clone() }.event();
+        assert_eq!(own.snapshot.as_deref(), Some("v1/streams/a-b_c.d/events/a%20b.jpg"));
         let gone = row.without_removed(Path::new("/nowhere")).event();
         assert_eq!((gone.snapshot, gone.recording, gone.offset), (None, None, None));
     }

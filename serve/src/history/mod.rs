@@ -23,7 +23,7 @@ mod zone_events;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub use entry::ZoneEvent;
+pub use entry::{EventMark, ZoneEvent};
 pub use event::Event;
 pub use live::{LiveEvent, LiveEvents};
 use note::Notes;
@@ -31,7 +31,7 @@ use queue::HistoryQueue;
 pub use queue::HistoryStatus;
 pub use read::{EventFilter, Events, Reader, STEPS, Series, SeriesFilter};
 pub(crate) use sampler::{Sampler, StreamCounts};
-pub use stream::{Counted, PipelineRun, StreamHistory};
+pub use stream::{Counted, NotedEvent, PipelineRun, StreamHistory};
 use writer::Writer;
 
 use crate::config::ServerSettings;
@@ -85,6 +85,11 @@ impl History {
             crate::log::warning(format_args!("no history is kept: {why}"));
         }
         Self { kept: started }
+    }
+
+    /// Whether there is one.
+    pub fn is_kept(&self) -> bool {
+        self.kept.is_ok()
     }
 
     /// What a stream reports to.

@@ -44,9 +44,9 @@ impl Notes {
         }
     }
 
-    /// A number that no run of a pipeline has yet.
-    pub(super) fn next_run(&self) -> i64 {
-        self.tally.next_run()
+    /// A number that no run of a pipeline and no event has yet.
+    pub(super) fn next_number(&self) -> i64 {
+        self.tally.next_number()
     }
 
     /// The events from now on; none when this has ended.

@@ -35,7 +35,7 @@ pub(super) struct Tally {
     lost: AtomicU64,
     bytes: AtomicU64,
     last_error: Mutex<Option<String>>,
-    runs: AtomicI64,
+    numbers: AtomicI64,
 }
 
 impl Tally {
@@ -52,9 +52,9 @@ impl Tally {
         }
     }
 
-    /// A number that no run of a pipeline has yet.
-    pub fn next_run(&self) -> i64 {
-        self.runs.fetch_add(1, Ordering::Relaxed)
+    /// A number that no run of a pipeline and no event has yet.
+    pub fn next_number(&self) -> i64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
     pub fn status(&self) -> HistoryStatus {
@@ -83,8 +83,8 @@ impl HistoryQueue {
             lost: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             last_error: Mutex::default(),
-            // No run of an earlier process has the same number.
-            runs: AtomicI64::new(milliseconds().saturating_mul(1000)),
+            // Nothing of an earlier process has the same number.
+            numbers: AtomicI64::new(milliseconds().saturating_mul(1000)),
         });
         Self { entries, waiting, tally, announcer: Announcer::new() }
     }

@@ -16,7 +16,7 @@ const DAMAGED: &str = "history-damaged.sqlite";
 const BESIDE: [&str; 2] = ["-wal", "-shm"];
 
 /// The version of the tables.
-pub(super) const VERSION: i32 = 1;
+pub(super) const VERSION: i32 = 2;
 
 /// How long a statement waits for another connection; readers never wait for the writer.
 const BUSY: Duration = Duration::from_secs(5);
@@ -27,7 +27,8 @@ const JOURNAL: u32 = 4 << 20;
 const TABLES: &str = "
 CREATE TABLE events(
   id INTEGER PRIMARY KEY AUTOINCREMENT, time INTEGER NOT NULL, stream TEXT NOT NULL, kind TEXT NOT NULL, zone TEXT, class TEXT,
-  track INTEGER, confidence REAL, snapshot TEXT, recording TEXT, offset REAL, run INTEGER NOT NULL, pts INTEGER);
+  track INTEGER, confidence REAL, snapshot TEXT, recording TEXT, offset REAL, run INTEGER NOT NULL, pts INTEGER,
+  number INTEGER, picture TEXT, description TEXT, description_error TEXT);
 CREATE INDEX events_by_time ON events(time);
 CREATE INDEX events_by_stream ON events(stream, id);
 CREATE INDEX events_by_track ON events(stream, run, track) WHERE track IS NOT NULL;
@@ -41,6 +42,14 @@ CREATE TABLE streams(
 CREATE TABLE process(
   minute INTEGER PRIMARY KEY, cpu REAL NOT NULL, elapsed REAL NOT NULL, memory INTEGER, gpu REAL NOT NULL,
   gpu_samples INTEGER NOT NULL);
+";
+
+/// What version 2 has more than version 1: the pictures of events' own frames, and descriptions.
+const SINCE_1: &str = "
+ALTER TABLE events ADD COLUMN number INTEGER;
+ALTER TABLE events ADD COLUMN picture TEXT;
+ALTER TABLE events ADD COLUMN description TEXT;
+ALTER TABLE events ADD COLUMN description_error TEXT;
 ";
 
 /// Why the database cannot be used.
@@ -98,6 +107,7 @@ pub(super) fn open(file: &Path, most_bytes: u64) -> Result<Connection, StoreErro
     let connection = open_as(file, access)?;
     match connection.pragma_query_value(None, "user_version", |row| row.get::<_, i32>(0))? {
         0 => create(&connection)?,
+        1 => connection.execute_batch(&format!("BEGIN; {SINCE_1} PRAGMA user_version={VERSION}; COMMIT;"))?,
         VERSION => (),
         newer => return Err(StoreError::Newer(newer)),
     }
@@ -188,6 +198,53 @@ mod tests {
         drop(connection);
         let before = std::fs::read(&path).unwrap();
         assert!(matches!(open(&path, 1 << 20), Err(StoreError::Newer(version)) if version == VERSION + 1));
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+    }
+
+    #[test]
+    fn one_of_version_1_keeps_its_events_and_gets_the_columns_of_this_one() {
+        const VERSION_1: &str = "
+            CREATE TABLE events(
+              id INTEGER PRIMARY KEY AUTOINCREMENT, time INTEGER NOT NULL, stream TEXT NOT NULL, kind TEXT NOT NULL, zone TEXT, class TEXT,
+              track INTEGER, confidence REAL, snapshot TEXT, recording TEXT, offset REAL, run INTEGER NOT NULL, pts INTEGER);
+            INSERT INTO events(id, time, stream, kind, run) VALUES (41, 1000, 'door', 'enter', 1);";
+        let (_folder, path) = file();
+        let old = Connection::open(&path).unwrap();
+        let others = TABLES.split_once("CREATE INDEX").unwrap().1;
+        old.execute_batch("PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL;").unwrap();
+        old.execute_batch(&format!("{VERSION_1} CREATE INDEX{others} PRAGMA user_version=1;")).unwrap();
+        drop(old);
+        let schema = |connection: &Connection| {
+            let mut columns = connection.prepare("SELECT name FROM pragma_table_info('events')").unwrap();
+            let names = columns.query_map((), |row| row.get::<_, String>(0)).unwrap();
+            names.map(Result::unwrap).collect::<Vec<_>>()
+        };
+        // Opened a second time, nothing is left to be done.
+        for _ in 0..2 {
+            let migrated = open(&path, 1 << 20).unwrap();
+            check(&migrated).unwrap();
+            let version = migrated.pragma_query_value(None, "user_version", |row| row.get::<_, i32>(0));
+            assert_eq!(version.unwrap(), VERSION);
+            let new = open(&path.with_file_name("new.sqlite"), 1 << 20).unwrap();
+            assert_eq!(schema(&migrated), schema(&new));
+            let kept: (i64, String, Option<String>) = migrated
+                .query_row("SELECT id, kind, picture FROM events", (), |row| {
+                    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+                })
+                .unwrap();
+            assert_eq!(kept, (41, "enter".to_owned(), None));
+        }
+    }
+
+    #[test]
+    fn a_migration_that_fails_leaves_the_database_as_it_was() {
+        let (_folder, path) = file();
+        let old = Connection::open(&path).unwrap();
+        // One of the columns is there already: a statement in the middle fails.
+        old.execute_batch("CREATE TABLE events(id INTEGER, picture TEXT); PRAGMA user_version=1;").unwrap();
+        drop(old);
+        let before = std::fs::read(&path).unwrap();
+        assert!(matches!(open(&path, 1 << 20), Err(StoreError::Other(_))));
         assert_eq!(std::fs::read(&path).unwrap(), before);
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::entry::{Covered, Entry, Moment, TrackPicture, shortened};
+use super::entry::{Covered, Entry, EventMark, Moment, TrackPicture, shortened};
 use super::note::Notes;
 use super::{ZoneEvent, zone_events};
 use crate::time::milliseconds;
@@ -25,30 +25,61 @@ pub struct StreamHistory {
     counts: Mutex<BTreeMap<Counted, u64>>,
 }
 
+/// An event of a zone that has been noted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NotedEvent {
+    /// The event.
+    pub event: ZoneEvent,
+    /// What it is known by.
+    pub mark: EventMark,
+}
+
 /// A run of a stream's pipeline, of which pictures and recordings are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PipelineRun(i64);
 
 impl StreamHistory {
     pub(super) fn new(stream: &str, notes: Option<Arc<Notes>>) -> Self {
-        let run = notes.as_ref().map_or(0, |notes| notes.next_run());
+        let run = notes.as_ref().map_or(0, |notes| notes.next_number());
         Self { stream: stream.into(), notes, run: AtomicI64::new(run), counts: Mutex::default() }
     }
 
     /// Takes a frame with its results: the events of zones in it are noted and counted. Returns them.
-    pub fn results(&self, frame: &gst::BufferRef) -> Vec<ZoneEvent> {
+    pub fn results(&self, frame: &gst::BufferRef) -> Vec<NotedEvent> {
         let events = zone_events::of(frame);
         if events.is_empty() {
-            return events;
+            return Vec::new();
         }
         let at = self.moment(milliseconds(), self.run(), frame.pts().map(gst::ClockTime::nseconds));
-        for event in &events {
-            self.count(event);
+        let noted = events.into_iter().map(|event| {
+            self.count(&event);
+            let number = self.number();
             if let Some(notes) = &self.notes {
-                notes.note(Entry::Zone { stream: Arc::clone(&self.stream), at, event: event.clone() });
+                let stream = Arc::clone(&self.stream);
+                notes.note(Entry::Zone { stream, at, number, event: event.clone() });
             }
+            NotedEvent { event, mark: EventMark { time: at.time, number } }
+        });
+        noted.collect()
+    }
+
+    /// Notes that the picture of an event's frame was written into a file of the stream's folder.
+    pub fn event_picture(&self, mark: EventMark, file: String) {
+        if let Some(notes) = &self.notes {
+            notes.note(Entry::Picture { mark, file });
         }
-        events
+    }
+
+    /// Notes an event's words, or why there are none.
+    pub fn description(&self, mark: EventMark, text: Result<String, String>) {
+        if let Some(notes) = &self.notes {
+            notes.note(Entry::Description { mark, text });
+        }
+    }
+
+    /// Whether what is noted is kept.
+    pub fn is_kept(&self) -> bool {
+        self.notes.is_some()
     }
 
     /// The run of the pipeline whose frames come now.
@@ -59,11 +90,12 @@ impl StreamHistory {
     /// Notes that the frames' times begin again, and tracks with them.
     pub fn interrupt(&self) {
         if let Some(notes) = &self.notes {
-            self.run.store(notes.next_run(), Ordering::Relaxed);
+            self.run.store(notes.next_number(), Ordering::Relaxed);
         }
     }
 
-    /// Notes the picture of a track, which was made at `time` (milliseconds since 1970) of a frame at `pts`.
+    /// Notes the picture of a track, which was made at `time` (milliseconds since 1970) of a frame at `pts`. Returns what its event
+    /// is known by.
     pub fn picture(
         &self,
         run: PipelineRun,
@@ -71,11 +103,14 @@ impl StreamHistory {
         pts: u64,
         file: String,
         (track, class, confidence): (u64, &str, f64),
-    ) {
-        let Some(notes) = &self.notes else { return };
-        let at = self.moment(time, run, Some(pts));
-        let picture = TrackPicture { file, class: class.to_owned(), track, confidence };
-        notes.note(Entry::Track { stream: Arc::clone(&self.stream), at, picture });
+    ) -> EventMark {
+        let number = self.number();
+        if let Some(notes) = &self.notes {
+            let at = self.moment(time, run, Some(pts));
+            let picture = TrackPicture { file, class: class.to_owned(), track, confidence };
+            notes.note(Entry::Track { stream: Arc::clone(&self.stream), at, number, picture });
+        }
+        EventMark { time, number }
     }
 
     /// Notes a recording: its frames of a run from one time to another, in nanoseconds, and when it began and ended, in
@@ -99,6 +134,10 @@ impl StreamHistory {
             counted = Counted::default();
         }
         *counts.entry(counted).or_default() += 1;
+    }
+
+    fn number(&self) -> i64 {
+        self.notes.as_ref().map_or(0, |notes| notes.next_number())
     }
 
     fn moment(&self, time: i64, run: PipelineRun, pts: Option<u64>) -> Moment {

@@ -34,7 +34,7 @@ fn wait(what: &str, mut done: impl FnMut() -> bool) {
 fn note(history: &History, zone: &str) {
     let notes = history.notes().unwrap();
     let event = ZoneEvent { zone: zone.to_owned(), kind: "enter".to_owned(), ..ZoneEvent::default() };
-    notes.note(entry::Entry::Zone { stream: "door".into(), at: entry::Moment::default(), event });
+    notes.note(entry::Entry::Zone { stream: "door".into(), at: entry::Moment::default(), number: 0, event });
 }
 
 fn zones(history: &History) -> Vec<String> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, Transaction, params};
 
-use super::entry::{Covered, Entry, Moment, Sample, TrackPicture, ZoneEvent, shortened};
+use super::entry::{Covered, Entry, EventMark, Moment, Sample, TrackPicture, ZoneEvent, shortened};
 use super::event::{COLUMNS, EventRow};
 use super::live::LiveEvent;
 
@@ -64,14 +64,24 @@ pub(super) fn write(
     let mut events = Vec::new();
     for entry in entries {
         match entry {
-            Entry::Zone { stream, at, event } => {
-                let id = zone_event(&transaction, recent, stream, at, event)?;
+            Entry::Zone { stream, at, number, event } => {
+                let id = zone_event(&transaction, recent, stream, (at, *number), event)?;
                 events.push(LiveEvent::New(load(&transaction, id)?));
             }
-            Entry::Track { stream, at, picture } => {
-                let id = track(&transaction, recent, stream, at, picture)?;
+            Entry::Track { stream, at, number, picture } => {
+                let id = track(&transaction, recent, stream, (at, *number), picture)?;
                 events.push(LiveEvent::New(load(&transaction, id)?));
                 for id in link_picture(&transaction, stream, at, picture)? {
+                    events.push(LiveEvent::Update(load(&transaction, id)?));
+                }
+            }
+            Entry::Picture { mark, file } => {
+                for id in link_event_picture(&transaction, mark, file)? {
+                    events.push(LiveEvent::Update(load(&transaction, id)?));
+                }
+            }
+            Entry::Description { mark, text } => {
+                for id in describe(&transaction, mark, text)? {
                     events.push(LiveEvent::Update(load(&transaction, id)?));
                 }
             }
@@ -97,18 +107,29 @@ fn zone_event(
     transaction: &Transaction<'_>,
     recent: &Recent,
     stream: &str,
-    at: &Moment,
+    (at, number): (&Moment, i64),
     event: &ZoneEvent,
 ) -> rusqlite::Result<i64> {
     let (zone, class) = (shortened(&event.zone), event.class.as_deref().map(shortened));
     let track = event.track.map(u64::cast_signed);
     let (recording, offset) = recent.find(stream, at).unzip();
     transaction.execute(
-        "INSERT INTO events(time, stream, kind, zone, class, track, confidence, recording, offset, run, pts, snapshot) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, \
+        "INSERT INTO events(time, stream, kind, zone, class, track, confidence, recording, offset, run, pts, number, snapshot) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, \
          (SELECT snapshot FROM events INDEXED BY events_of_tracks WHERE stream = ?2 AND run = ?10 AND track = ?6 AND kind = 'track' LIMIT 1))",
         params![
-            at.time, stream, event.kind, zone, class, track, event.confidence, recording, offset, at.run, at.pts
+            at.time,
+            stream,
+            event.kind,
+            zone,
+            class,
+            track,
+            event.confidence,
+            recording,
+            offset,
+            at.run,
+            at.pts,
+            number
         ],
     )?;
     let id = transaction.last_insert_rowid();
@@ -124,13 +145,13 @@ fn track(
     transaction: &Transaction<'_>,
     recent: &Recent,
     stream: &str,
-    at: &Moment,
+    (at, number): (&Moment, i64),
     picture: &TrackPicture,
 ) -> rusqlite::Result<i64> {
     let (recording, offset) = recent.find(stream, at).unzip();
     transaction.execute(
-        "INSERT INTO events(time, stream, kind, class, track, confidence, snapshot, recording, offset, run, pts) \
-         VALUES (?1, ?2, 'track', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        "INSERT INTO events(time, stream, kind, class, track, confidence, snapshot, recording, offset, run, pts, number) \
+         VALUES (?1, ?2, 'track', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
         params![
             at.time,
             stream,
@@ -141,7 +162,8 @@ fn track(
             recording,
             offset,
             at.run,
-            at.pts
+            at.pts,
+            number
         ],
     )?;
     Ok(transaction.last_insert_rowid())
@@ -158,6 +180,30 @@ fn link_picture(
         "UPDATE events SET snapshot = ?1 WHERE stream = ?2 AND run = ?3 AND track = ?4 AND kind <> 'track' RETURNING id",
     )?;
     let values = params![picture.file, stream, at.run, picture.track.cast_signed()];
+    update.query_map(values, |row| row.get(0))?.collect()
+}
+
+/// The picture of an event's own frame. The index of times finds the event.
+fn link_event_picture(
+    transaction: &Transaction<'_>,
+    mark: &EventMark,
+    file: &str,
+) -> rusqlite::Result<Vec<i64>> {
+    let statement = "UPDATE events SET picture = ?1 WHERE time = ?2 AND number = ?3 RETURNING id";
+    let mut update = transaction.prepare(statement)?;
+    update.query_map(params![file, mark.time, mark.number], |row| row.get(0))?.collect()
+}
+
+/// The words for an event, or why there are none.
+fn describe(
+    transaction: &Transaction<'_>,
+    mark: &EventMark,
+    text: &Result<String, String>,
+) -> rusqlite::Result<Vec<i64>> {
+    let mut update = transaction.prepare(
+        "UPDATE events SET description = ?1, description_error = ?2 WHERE time = ?3 AND number = ?4 RETURNING id",
+    )?;
+    let values = params![text.as_ref().ok(), text.as_ref().err(), mark.time, mark.number];
     update.query_map(values, |row| row.get(0))?.collect()
 }
 

@@ -4,6 +4,7 @@ use gst::meta::CustomMeta;
 use gst_video::VideoRegionOfInterestMeta;
 
 use super::ZoneEvent;
+use crate::output::Rect;
 
 /// zonecount's metadata, which has all events; its messages are limited in their number and can be switched off.
 const META: &str = "GstCudaInferZoneMeta";
@@ -18,21 +19,31 @@ pub(super) fn of(frame: &gst::BufferRef) -> Vec<ZoneEvent> {
         let happened = text("event")?;
         // `in` or `out` for a line.
         let kind = text("direction").filter(|_| happened == "cross").unwrap_or(happened);
-        let object = event.get::<i32>("object").ok();
+        let region = event.get::<i32>("object").ok().and_then(|object| region(frame, object));
+        let detection = region.as_ref().and_then(detection);
         Some(ZoneEvent {
             zone: text("zone")?,
             kind,
             class: text("label"),
             track: event.get("track").ok(),
-            confidence: object.and_then(|object| confidence(frame, object)),
+            confidence: detection.and_then(confidence),
+            place: detection.and_then(Rect::of),
         })
     };
     events.iter().filter_map(event).collect()
 }
 
-fn confidence(frame: &gst::BufferRef, object: i32) -> Option<f64> {
-    let region = frame.iter_meta::<VideoRegionOfInterestMeta>().find(|region| region.id() == object)?;
-    let detection = region.params().find(|param| param.name() == "detection")?;
+type Region<'a> = gst::MetaRef<'a, VideoRegionOfInterestMeta>;
+
+fn region(frame: &gst::BufferRef, object: i32) -> Option<Region<'_>> {
+    frame.iter_meta::<VideoRegionOfInterestMeta>().find(|region| region.id() == object)
+}
+
+fn detection<'a>(region: &'a Region<'_>) -> Option<&'a gst::StructureRef> {
+    region.params().find(|param| param.name() == "detection")
+}
+
+fn confidence(detection: &gst::StructureRef) -> Option<f64> {
     detection.get::<f64>("confidence").ok().filter(|confidence| confidence.is_finite())
 }
 
@@ -49,7 +60,9 @@ mod tests {
         let mut frame = gst::Buffer::new();
         let buffer = frame.get_mut().unwrap();
         let mut region = VideoRegionOfInterestMeta::add(buffer, "person", (0, 0, 8, 8));
-        region.add_param(gst::Structure::builder("detection").field("confidence", 0.5_f64).build());
+        let detection = gst::Structure::builder("detection").field("confidence", 0.5_f64);
+        let detection = detection.field("x", 1.0).field("y", 2.0).field("w", 3.0).field("h", 4.0);
+        region.add_param(detection.build());
         region.set_id(7);
         let of_object = |event: &str| {
             gst::Structure::builder("event")
@@ -72,6 +85,7 @@ mod tests {
             class: Some("person".into()),
             track: Some(3),
             confidence,
+            place: confidence.map(|_| Rect { x: 1.0, y: 2.0, width: 3.0, height: 4.0 }),
         };
         let occupancy = ZoneEvent { class: None, track: None, ..event("yard", "occupancy", None) };
         assert_eq!(of(&frame), [event("gate", "out", Some(0.5)), event("gate", "enter", None), occupancy]);

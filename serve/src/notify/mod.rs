@@ -10,12 +10,13 @@ mod notice;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::config::{NotifySettings, TRACK};
-use crate::history::ZoneEvent;
+use crate::config::{DESCRIPTION, NotifySettings, TRACK};
+use crate::history::{NotedEvent, ZoneEvent};
+use crate::output::HeldFrame;
 use crate::time::milliseconds;
 use hook::Hook;
 pub use hook::HookCounts;
-use notice::{HeldFrame, Notice, Picture};
+use notice::{Notice, Picture};
 
 /// All webhooks. Clones are the same ones.
 #[derive(Clone, Debug, Default)]
@@ -32,8 +33,9 @@ impl Hooks {
     }
 
     /// Takes the events of a frame.
-    pub fn events(&self, stream: &str, events: &[ZoneEvent], frame: &gst::Buffer, caps: &gst::Caps) {
-        for (hook, event) in self.0.iter().flat_map(|hook| events.iter().map(move |event| (hook, event))) {
+    pub fn events(&self, stream: &str, events: &[NotedEvent], frame: &gst::Buffer, caps: &gst::Caps) {
+        let events = || events.iter().map(|noted| &noted.event);
+        for (hook, event) in self.0.iter().flat_map(|hook| events().map(move |event| (hook, event))) {
             let class = event.class.as_deref();
             if hook.settings.wants(stream, Some(&event.zone), &event.kind, class) {
                 let picture =
@@ -53,9 +55,20 @@ impl Hooks {
                 class: Some(class.to_owned()),
                 track: Some(track),
                 confidence: Some(confidence),
+                place: None,
             };
             let picture = if hook.settings.picture { Picture::Jpeg(jpeg.to_vec()) } else { Picture::None };
             hook.push(Notice::new(stream, time, event, picture));
+        }
+    }
+
+    /// Takes the words for an event of that time, which was sent before, and the picture that they are about.
+    pub fn description(&self, stream: &str, time: i64, event: &ZoneEvent, words: &str, jpeg: &[u8]) {
+        let zone = Some(event.zone.as_str()).filter(|zone| !zone.is_empty());
+        let wants = |hook: &&Hook| hook.settings.wants(stream, zone, DESCRIPTION, event.class.as_deref());
+        for hook in self.0.iter().filter(wants) {
+            let picture = if hook.settings.picture { Picture::Jpeg(jpeg.to_vec()) } else { Picture::None };
+            hook.push(Notice::new(stream, time, event.clone(), picture).with_words(words));
         }
     }
 

@@ -1,17 +1,13 @@
 //! An event on its way to a webhook.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use base64::prelude::{BASE64_STANDARD, Engine};
 use serde_json::json;
 
+use crate::config::DESCRIPTION;
 use crate::history::ZoneEvent;
-use crate::output::jpeg;
+use crate::output::{HeldFrame, jpeg};
 use crate::time::time_text;
 
-/// Frames that wait for their pictures: they hold memory of the stream, and of the GPU.
-const MOST_FRAMES: usize = 2;
 /// The most pixels of a picture's width.
 const WIDTH: u32 = 1280;
 
@@ -22,6 +18,8 @@ pub(super) struct Notice {
     time: i64,
     event: ZoneEvent,
     picture: Picture,
+    /// The event in words, in a message of its own kind.
+    words: Option<String>,
 }
 
 /// What the picture is made of.
@@ -32,38 +30,21 @@ pub(super) enum Picture {
     Jpeg(Vec<u8>),
 }
 
-/// A frame that waits for its picture.
-#[derive(Debug)]
-pub(super) struct HeldFrame {
-    frame: gst::Buffer,
-    caps: gst::Caps,
-    held: Arc<AtomicUsize>,
-}
-
-impl HeldFrame {
-    /// Holds a frame, unless as many are held as may be: then the event has no picture.
-    pub fn hold(frame: &gst::Buffer, caps: &gst::Caps, held: &Arc<AtomicUsize>) -> Option<Self> {
-        let more = |held: usize| (held < MOST_FRAMES).then_some(held + 1);
-        held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
-        Some(Self { frame: frame.clone(), caps: caps.clone(), held: Arc::clone(held) })
-    }
-
-    fn jpeg(&self) -> Result<Vec<u8>, String> {
-        let width = gst_video::VideoInfo::from_caps(&self.caps).map_or(WIDTH, |info| info.width());
-        let sample = gst::Sample::builder().buffer(&self.frame).caps(&self.caps).build();
-        jpeg(&sample, (width > WIDTH).then_some(WIDTH), true)
-    }
-}
-
-impl Drop for HeldFrame {
-    fn drop(&mut self) {
-        self.held.fetch_sub(1, Ordering::Relaxed);
-    }
+/// The whole frame with its results, as JPEG.
+fn drawn(held: &HeldFrame) -> Result<Vec<u8>, String> {
+    let width = gst_video::VideoInfo::from_caps(&held.caps).map_or(WIDTH, |info| info.width());
+    let sample = gst::Sample::builder().buffer(&held.frame).caps(&held.caps).build();
+    jpeg(&sample, (width > WIDTH).then_some(WIDTH), true)
 }
 
 impl Notice {
     pub fn new(stream: &str, time: i64, event: ZoneEvent, picture: Picture) -> Self {
-        Self { stream: stream.to_owned(), time, event, picture }
+        Self { stream: stream.to_owned(), time, event, picture, words: None }
+    }
+
+    /// The words for an event that was sent before.
+    pub fn with_words(self, words: &str) -> Self {
+        Self { words: Some(words.to_owned()), ..self }
     }
 
     /// Whether it should have a picture and has none.
@@ -75,19 +56,24 @@ impl Notice {
     pub fn message(self, id: &str) -> (Vec<u8>, Option<String>) {
         let made = match self.picture {
             Picture::None => Ok(None),
-            Picture::Frame(frame) => frame.jpeg().map(Some),
+            Picture::Frame(frame) => drawn(&frame).map(Some),
             Picture::Jpeg(jpeg) => Ok(Some(jpeg)),
         };
         let (picture, wrong) = match made {
             Ok(jpeg) => (jpeg.map(|jpeg| BASE64_STANDARD.encode(jpeg)), None),
             Err(why) => (None, Some(why)),
         };
-        let ZoneEvent { zone, kind, class, track, confidence } = self.event;
+        let ZoneEvent { zone, kind, class, track, confidence, place: _ } = self.event;
         let zone = Some(zone).filter(|zone| !zone.is_empty());
-        let message = json!({
+        let mut message = json!({
             "id": id, "time": time_text(self.time), "stream": self.stream, "kind": kind, "zone": zone, "class": class,
             "track": track, "confidence": confidence, "picture": picture,
         });
+        if let (Some(words), Some(message)) = (self.words, message.as_object_mut()) {
+            let of = message.insert("kind".to_owned(), DESCRIPTION.into());
+            message.insert("of".to_owned(), of.unwrap_or_default());
+            message.insert("description".to_owned(), words.into());
+        }
         (message.to_string().into_bytes(), wrong)
     }
 }

@@ -6,8 +6,10 @@
 //! outputs outlive restarts of the stream, and clients that watch it stay connected.
 
 mod cropper;
+mod event_pictures;
 mod fed;
 mod feed;
+mod held_frame;
 mod hls;
 mod object;
 mod picture;
@@ -23,14 +25,19 @@ use std::sync::{Arc, Mutex};
 use serde::{Deserialize, Serialize};
 
 use crate::config;
+use crate::describe::{Describer, EventOrigin};
 use crate::folders::{Folders, hls_folder, kept_folder};
-use crate::history::{History, StreamHistory};
+use crate::history::{History, NotedEvent, StreamHistory};
 use crate::log;
 use crate::notify::Hooks;
 use crate::retention::{Retention, Room};
 use crate::unpoisoned::lock;
+pub use event_pictures::PictureThread;
+use event_pictures::{EventPictureCounts, EventPictures};
 use feed::Feed;
+pub use held_frame::HeldFrame;
 use hls::Hls;
+pub use object::Rect;
 pub use picture::{Drawn, Painter, WIDTHS, jpeg};
 use recording::Recorder;
 pub use recording::{Recording, RecordingCounts};
@@ -80,6 +87,10 @@ pub struct SharedOutputs {
     pub history: History,
     /// The webhooks that get events.
     pub hooks: Hooks,
+    /// What has events described in words.
+    pub describer: Describer,
+    /// What makes the pictures of events.
+    pub event_pictures: PictureThread,
     /// The encoder of RTSP and HLS: the description of elements from `video/x-raw` to `video/x-h264`.
     pub encoder: String,
     /// The RTSP server.
@@ -142,10 +153,18 @@ pub fn shared(config: &config::Config) -> Result<(SharedOutputs, Option<Retentio
         server.rtsp.map(serve).transpose()?
     };
     let hooks = Hooks::start(&config.notify, server.state.as_deref());
+    let history = History::start(server, retention.as_ref().map(Retention::room));
+    let event_pictures = if history.is_kept() { PictureThread::start() } else { PictureThread::default() };
+    if config.describe.is_some() && !history.is_kept() {
+        log::warning("[describe] nothing is described, because there is no history");
+    }
+    let describer = Describer::start(config.describe.as_ref(), hooks.clone());
     let shared = SharedOutputs {
         state,
+        describer,
         hooks,
-        history: History::start(server, retention.as_ref().map(Retention::room)),
+        history,
+        event_pictures,
         encoder: server.encoder.clone(),
         #[cfg(feature = "rtsp")]
         rtsp,
@@ -173,6 +192,9 @@ pub struct OutputStatus {
     /// Pictures, if the source has `snapshots`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshots: Option<SnapshotCounts>,
+    /// Pictures of events, where there is a history.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event_pictures: Option<EventPictureCounts>,
     /// Frames for training, if the source has `sample`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<SampleCounts>,
@@ -189,6 +211,7 @@ pub struct Outputs {
     history: Arc<StreamHistory>,
     recorder: Option<Recorder>,
     snapshots: Option<Snapshots>,
+    event_pictures: Option<EventPictures>,
     samples: Option<Samples>,
     hls: Option<Hls>,
     hls_error: Mutex<Option<String>>,
@@ -218,7 +241,19 @@ impl Outputs {
                 folders.snapshots.clone(),
                 (*room).clone(),
                 Arc::clone(&history),
-                shared.hooks.clone(),
+                (shared.hooks.clone(), shared.describer.clone()),
+            )
+        });
+        let event_pictures = kept.as_ref().filter(|_| history.is_kept()).map(|(folders, room)| {
+            let margin = wanted.snapshots.clone().unwrap_or_default().margin;
+            let with = (shared.event_pictures.clone(), shared.describer.clone());
+            EventPictures::new(
+                name,
+                margin,
+                folders.events.clone(),
+                (*room).clone(),
+                Arc::clone(&history),
+                with,
             )
         });
         if wanted.sample.is_some() && wanted.drawn {
@@ -250,6 +285,7 @@ impl Outputs {
             history,
             recorder,
             snapshots,
+            event_pictures,
             samples,
             hls,
             hls_error,
@@ -274,6 +310,11 @@ impl Outputs {
         let events = self.history.results(frame);
         if !events.is_empty() {
             self.shared.hooks.events(&self.name, &events, frame, caps);
+            if let Some(pictures) = &self.event_pictures {
+                // Before their pictures come.
+                events.iter().for_each(|noted| self.describe(noted));
+                pictures.events(&events, frame, caps);
+            }
         }
         if let Some(recorder) = &self.recorder {
             recorder.results(frame);
@@ -285,6 +326,15 @@ impl Outputs {
             samples.results(frame, caps);
         }
         self.feed.push(frame, caps);
+    }
+
+    /// Has an event described: with the best picture of its track, if there will be one.
+    fn describe(&self, noted: &NotedEvent) {
+        let class = noted.event.class.as_deref().unwrap_or_default();
+        let has_best = self.snapshots.as_ref().is_some_and(|snapshots| snapshots.has_class(class));
+        let track = noted.event.track.filter(|_| has_best);
+        let from = EventOrigin { stream: &self.name, history: &self.history, track };
+        self.shared.describer.event(from, noted);
     }
 
     /// Takes a message of the stream's pipeline.
@@ -356,6 +406,7 @@ impl Outputs {
         OutputStatus {
             recordings: self.recorder.as_ref().map(Recorder::counts),
             snapshots: self.snapshots.as_ref().map(Snapshots::counts),
+            event_pictures: self.event_pictures.as_ref().map(EventPictures::counts),
             samples: self.samples.as_ref().map(Samples::counts),
             hls_error: hls_error.clone(),
         }

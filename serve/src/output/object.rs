@@ -44,9 +44,28 @@ pub struct Rect {
 
 impl Rect {
     /// That of the `detection` of an object.
-    fn of(detection: &gst::StructureRef) -> Option<Self> {
+    pub fn of(detection: &gst::StructureRef) -> Option<Self> {
         let number = |name: &str| detection.get::<f64>(name).ok();
         Some(Self { x: number("x")?, y: number("y")?, width: number("w")?, height: number("h")? })
+    }
+
+    /// The box with a margin (a fraction of its size), within a frame of this size, in whole pixels: left, upper, right and lower edge.
+    pub fn with_margin(self, margin: f64, frame: [u32; 2]) -> Option<[u32; 4]> {
+        let [width, height] = frame.map(f64::from);
+        let (dx, dy) = (self.width * margin, self.height * margin);
+        let within = |value: f64, most: f64| {
+            let pixel = value.clamp(0.0, most).round();
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "between 0 and a frame's size"
+            )]
+            let pixel = pixel as u32;
+            pixel
+        };
+        let (left, right) = (within(self.x - dx, width), within(self.x + self.width + dx, width));
+        let (top, bottom) = (within(self.y - dy, height), within(self.y + self.height + dy, height));
+        (right > left && bottom > top).then_some([left, top, right, bottom])
     }
 
     /// The intersection of both over their union, 0 to 1.
@@ -71,5 +90,14 @@ mod tests {
         assert_eq!(of(0.0, 0.0, 2.0, 2.0).overlap(of(0.0, 0.0, 2.0, 2.0)), 1.0);
         assert_eq!(of(0.0, 0.0, 2.0, 2.0).overlap(of(3.0, 0.0, 2.0, 2.0)), 0.0);
         assert_eq!(of(0.0, 0.0, 0.0, 0.0).overlap(of(0.0, 0.0, 0.0, 0.0)), 0.0);
+    }
+
+    #[test]
+    fn crops_stay_within_the_frame() {
+        let rect = Rect { x: 10.0, y: 20.0, width: 100.0, height: 50.0 };
+        assert_eq!(rect.with_margin(0.1, [640, 480]), Some([0, 15, 120, 75]));
+        assert_eq!(rect.with_margin(0.0, [50, 40]), Some([10, 20, 50, 40]));
+        assert_eq!(Rect { x: 700.0, ..rect }.with_margin(0.1, [640, 480]), None);
+        assert_eq!(Rect { width: f64::NAN, ..rect }.with_margin(0.1, [640, 480]), None);
     }
 }

@@ -376,11 +376,22 @@ fn models(api: &mut Description) {
 fn history(api: &mut Description) {
     let (events, live, series) = ("/v1/events", "/v1/events/live", "/v1/history");
     let (pictures, picture) = ("/v1/streams/{name}/snapshots", "/v1/streams/{name}/snapshots/{file}");
+    let own = "/v1/streams/{name}/events/{file}";
     cudainfer_tests::until("an event is listed", || {
         let page =
             api.ask("get", events, "/v1/events?stream=door&limit=1&from=2020-01-01T00:00:00Z&zone=", None);
         page.json()["events"][0].is_object()
     });
+    let mut address = String::new();
+    cudainfer_tests::until("an event has the picture of its frame", || {
+        let page = api.ask("get", events, "/v1/events?stream=door&kind=enter", None).json();
+        let found = page["events"].as_array().unwrap().iter().find_map(|event| event["snapshot"].as_str());
+        address = found.unwrap_or_default().to_owned();
+        address.starts_with("v1/streams/door/events/")
+    });
+    let sent = api.ask("get", own, &format!("/{address}"), None);
+    assert_eq!((sent.status, &sent.body[..2], sent.kind.as_str()), (200, &b"\xff\xd8"[..], "image/jpeg"));
+    assert_eq!(api.ask("get", own, "/v1/streams/door/events/..%2F..%2F..%2Fstreams.json", None).status, 404);
     api.ask("get", series, "/v1/history?step=60", None);
     for (path, query) in [(events, "limit=0"), (events, "colour=1"), (live, "after=x"), (series, "step=1")] {
         assert_eq!(api.ask("get", path, &format!("{path}?{query}"), None).status, 400, "{path}?{query}");
@@ -424,7 +435,7 @@ fn history(api: &mut Description) {
          [[source]]\nname = 'door'\nuri = 'test://ball'\n",
     );
     let url = std::mem::replace(&mut api.url, without.url.clone());
-    for path in [events, live, series, pictures, picture] {
+    for path in [events, live, series, pictures, picture, own] {
         let refused = api.ask("get", path, &actual(path), None);
         assert_eq!(refused.status, 409, "{path}");
         assert!(refused.error().contains("set state in [server]"), "{}", refused.error());

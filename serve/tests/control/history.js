@@ -4,12 +4,13 @@ const picture = new Blob([Uint8Array.from(atob(
   "R0lGODlhAQABAIAAAAUEBAAAACwAAAAAAQABAAACAkQBADs="), (c) => c.charCodeAt(0))], { type: "image/gif" });
 const event = (id, more) => ({
   id, time: `2026-11-29T13:00:${String(id % 60).padStart(2, "0")}.000Z`, stream: "door", kind: "entry", zone: "gate", class: "person",
-  track: id, confidence: 0.91, snapshot: `v1/streams/door/snapshots/${id}.jpg`, recording: null, offset: null, ...more,
+  track: id, confidence: 0.91, snapshot: `v1/streams/door/snapshots/${id}.jpg`, recording: null, offset: null,
+  description: null, "description-error": null, ...more,
 });
 window.stored = [
   event(3, { recording: "v1/streams/door/recordings/a.mp4", offset: 4.8 }),
   event(2, { class: hostile, zone: hostile, snapshot: null }),
-  event(1, { kind: "track", zone: null, stream: "yard" }),
+  event(1, { kind: "track", zone: null, stream: "yard", description: "A person with a bag." }),
 ];
 window.asked = [];
 window.push = () => {};

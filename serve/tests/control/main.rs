@@ -5,6 +5,7 @@ mod accessibility;
 mod api;
 mod browser;
 mod certificates;
+mod describe;
 mod documented;
 mod flood;
 mod history;

@@ -36,8 +36,17 @@ pub(crate) struct Service {
 
 impl Service {
     pub(crate) fn start(text: &str) -> Self {
+        Self::of(|| Config::read(text, Path::new("serve.toml")).unwrap())
+    }
+
+    /// The same of a file, which can be read again.
+    pub(crate) fn start_file(file: &Path) -> Self {
+        Self::of(|| Config::load(file).unwrap())
+    }
+
+    fn of(config: impl FnOnce() -> Config) -> Self {
         cudainfer_tests::init();
-        let config = Config::read(text, Path::new("serve.toml")).unwrap();
+        let config = config();
         let listener = Listener::open(&config.server).unwrap();
         let fleet = Fleet::start(config, channel().0).unwrap();
         let server = listener.serve(fleet.clone()).unwrap();

@@ -46,6 +46,12 @@ fn events_are_listed_as_they_happen_and_no_text_of_theirs_is_markup() {
     page.evaluate("window.push('update', { ...window.stored[0], id: 4, track: 4 })");
     page.wait("document.querySelector('#event-list button').textContent === 'Play'");
     page.wait("document.querySelector('#event-list img')?.naturalWidth > 0");
+    // The picture of the event's own frame makes room for the best one of its track.
+    let shown = "document.querySelector('#event-list img').dataset.path";
+    page.evaluate("window.push('update', { ...window.stored[0], id: 4, track: 4, snapshot: 'v1/streams/door/snapshots/best.jpg' })");
+    page.wait(&format!("{shown} === 'v1/streams/door/snapshots/best.jpg'"));
+    assert_eq!(page.evaluate("document.querySelectorAll('#event-list li:first-child img').length"), json!(1));
+    page.evaluate("window.push('update', { ...window.stored[0], id: 4, track: 4 })");
     // An update of an event that is not in the list adds none.
     page.evaluate("window.push('update', { ...window.stored[0], id: 99 })");
     assert_eq!(page.evaluate("document.querySelectorAll('#event-list li').length"), json!(4));
@@ -74,6 +80,47 @@ fn events_are_listed_as_they_happen_and_no_text_of_theirs_is_markup() {
     page.evaluate("window.push('event', { ...window.stored[0], id: 7, class: 'car' }); window.push('event', { ...window.stored[0], id: 8 })");
     page.wait("document.querySelector('#event-list li').dataset.id === '8'");
     assert_eq!(page.evaluate("document.querySelectorAll('#event-list li').length"), json!(3));
+}
+
+#[test]
+fn descriptions_are_text_whatever_a_model_writes() {
+    let Some((_service, mut page)) = open("#/events", "") else {
+        return eprintln!("skipped: there is no chromium");
+    };
+    page.wait("document.querySelectorAll('#event-list li').length === 3");
+    page.wait(
+        "document.querySelector('#events-status').textContent === 'New events are added as they happen.'",
+    );
+    let visible = "[...document.querySelectorAll('.event-description')].filter((e) => !e.hidden).map((e) => e.textContent)";
+    assert_eq!(page.evaluate(visible), json!(["A person with a bag."]), "nobody has asked for the others");
+    // The words come while the dialog shows the event, too.
+    page.click("#event-list li:nth-child(1) button", 0.5, 0.5);
+    page.wait("document.querySelector('#playback').open");
+    assert_eq!(page.evaluate("document.querySelector('#playback-description').hidden"), json!(true));
+    let hostile =
+        format!("{HOSTILE}</p><script>window.hit=2</script><a href=javascript:window.hit=3>&lt;b&gt; a dog");
+    page.evaluate(&format!(
+        "window.push('update', {{ ...window.stored[1], description: {0} }}); \
+         window.push('update', {{ ...window.stored[0], description: {0} }}); \
+         window.push('update', {{ ...window.stored[2], description: null, 'description-error': {0} }})",
+        json!(hostile)
+    ));
+    let error = format!("No description: {hostile}");
+    page.wait(&format!("({visible}).length === 3 && ({visible})[2].startsWith('No description')"));
+    assert_eq!(page.evaluate(visible), json!([hostile, hostile, error]));
+    assert_eq!(page.evaluate("document.querySelector('#playback-description').textContent"), json!(hostile));
+    assert_eq!(page.evaluate("document.querySelector('#playback-description').hidden"), json!(false));
+    // One without words leaves nothing of the one before.
+    page.click("#playback-close", 0.5, 0.5);
+    page.wait("!document.querySelector('#playback').open");
+    page.evaluate("window.push('event', { ...window.stored[0], id: 9 })");
+    page.wait("document.querySelector('#event-list li').dataset.id === '9'");
+    page.evaluate("document.querySelector('#event-list li button').click()");
+    page.wait("document.querySelector('#playback').open");
+    assert_eq!(page.evaluate("document.querySelector('#playback-description').textContent"), json!(""));
+    let made = "document.querySelectorAll('main img[src=x], main script, main a[href^=javascript]').length";
+    assert_eq!(page.evaluate(made), json!(0));
+    assert_eq!(page.evaluate("window.hit ?? null"), Value::Null);
 }
 
 #[test]

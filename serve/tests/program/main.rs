@@ -6,6 +6,7 @@ mod abandoned;
 #[path = "../control/certificates.rs"]
 mod certificates;
 mod commands;
+mod describe;
 mod descriptors;
 mod history;
 mod imported;

@@ -48,8 +48,9 @@ fn entry(second: i64, zone: &str, kind: &str) -> Entry {
         class: Some("person".into()),
         track: Some(7),
         confidence: Some(0.5),
+        place: None,
     };
-    Entry::Zone { stream: "door".into(), at: at(1, second), event }
+    Entry::Zone { stream: "door".into(), at: at(1, second), number: second, event }
 }
 
 fn at(run: i64, second: i64) -> Moment {
@@ -110,8 +111,8 @@ fn a_recording_is_that_of_the_events_in_it_whichever_comes_first() {
     kept.write(&[
         entry(9, "gate", "enter"),
         entry(12, "gate", "leave"),
-        Entry::Zone { stream: "door".into(), at: at(2, 13), event: ZoneEvent::default() },
-        Entry::Zone { stream: "yard".into(), at: at(1, 13), event: ZoneEvent::default() },
+        Entry::Zone { stream: "door".into(), at: at(2, 13), number: 0, event: ZoneEvent::default() },
+        Entry::Zone { stream: "yard".into(), at: at(1, 13), number: 0, event: ZoneEvent::default() },
     ]);
     let covered = Covered { file, run: 1, pts: [10 * SECOND, 20 * SECOND], time: [10_000, 21_000] };
     let announced = kept.write(&[Entry::Recording { stream: "door".into(), covered }]);
@@ -122,6 +123,7 @@ fn a_recording_is_that_of_the_events_in_it_whichever_comes_first() {
     let again = Entry::Zone {
         stream: "door".into(),
         at: Moment { time: 3_600_000, ..at(1, 15) },
+        number: 0,
         event: ZoneEvent::default(),
     };
     kept.write(&[again]);
@@ -144,11 +146,14 @@ fn a_picture_is_that_of_all_events_of_its_track() {
         Entry::Zone {
             stream: "door".into(),
             at: at(2, 1),
+            number: 0,
             event: ZoneEvent { track: Some(7), ..ZoneEvent::default() },
         },
     ]);
-    let announced = kept
-        .write(&[Entry::Track { stream: "door".into(), at: at(1, 2), picture }, entry(3, "gate", "leave")]);
+    let announced = kept.write(&[
+        Entry::Track { stream: "door".into(), at: at(1, 2), number: 0, picture },
+        entry(3, "gate", "leave"),
+    ]);
     let [LiveEvent::New(track), LiveEvent::Update(update), LiveEvent::New(late)] = &announced[..] else {
         panic!("{announced:?}")
     };
@@ -162,6 +167,56 @@ fn a_picture_is_that_of_all_events_of_its_track() {
     let events = kept.reader().events(&all()).unwrap().events;
     let of_other_run = events.iter().find(|event| event.id == 2).unwrap();
     assert_eq!(of_other_run.snapshot, None);
+}
+
+#[test]
+fn an_event_has_the_picture_of_its_own_frame_until_there_is_that_of_its_track_and_again_when_that_is_removed()
+{
+    let mut kept = Kept::new(8 * MB);
+    let (own, best) = (kept.file("events", "own.jpg"), kept.file("snapshots", "best.jpg"));
+    kept.write(&[entry(1, "gate", "enter"), entry(2, "gate", "leave")]);
+    let mark = EventMark { time: 1000, number: 1 };
+    let announced = kept.write(&[
+        Entry::Picture { mark, file: own.clone() },
+        // Neither of these is an event's.
+        Entry::Picture { mark: EventMark { number: 3, ..mark }, file: own.clone() },
+        Entry::Picture { mark: EventMark { time: 2000, ..mark }, file: own },
+    ]);
+    let [LiveEvent::Update(update)] = &announced[..] else { panic!("{announced:?}") };
+    let [own, best_of_track] =
+        ["v1/streams/door/events/own.jpg", "v1/streams/door/snapshots/best.jpg"].map(Some);
+    assert_eq!((update.id, update.snapshot.as_deref()), (1, own));
+    let first = |kept: &Kept| kept.reader().events(&all()).unwrap().events.pop().unwrap().snapshot;
+    assert_eq!(first(&kept).as_deref(), own);
+    let picture = TrackPicture { file: best, class: "person".into(), track: 7, confidence: 0.75 };
+    kept.write(&[Entry::Track { stream: "door".into(), at: at(1, 3), number: 9, picture }]);
+    assert_eq!(first(&kept).as_deref(), best_of_track);
+    std::fs::remove_file(kept.folder.path().join("kept/snapshots/door/best.jpg")).unwrap();
+    assert_eq!(first(&kept).as_deref(), own);
+    std::fs::remove_file(kept.folder.path().join("kept/events/door/own.jpg")).unwrap();
+    assert_eq!(first(&kept), None);
+}
+
+#[test]
+fn an_event_gets_its_words_or_why_there_are_none() {
+    let mut kept = Kept::new(8 * MB);
+    kept.write(&[entry(1, "gate", "enter"), entry(2, "gate", "leave")]);
+    let describe = |number, text: Result<&str, &str>| Entry::Description {
+        mark: EventMark { time: number * 1000, number },
+        text: text.map(str::to_owned).map_err(str::to_owned),
+    };
+    let announced = kept.write(&[describe(1, Ok("a <b>dog</b>")), describe(2, Err("it does not answer"))]);
+    assert_eq!(announced.len(), 2);
+    let events = kept.reader().events(&all()).unwrap().events;
+    let words: Vec<_> = events
+        .iter()
+        .map(|event| (event.description.as_deref(), event.description_error.as_deref()))
+        .collect();
+    assert_eq!(words, [(None, Some("it does not answer")), (Some("a <b>dog</b>"), None)]);
+    // An answer that has come after all takes the place of the error.
+    kept.write(&[describe(2, Ok("a cat"))]);
+    let newest = &kept.reader().events(&all()).unwrap().events[0];
+    assert_eq!((newest.description.as_deref(), newest.description_error.as_deref()), (Some("a cat"), None));
 }
 
 #[test]

@@ -115,25 +115,6 @@ impl<P> Choice<P> {
     }
 }
 
-/// The box with a margin, within the frame, in whole pixels: left, upper, right and lower edge.
-pub fn crop(rect: Rect, margin: f64, frame: [u32; 2]) -> Option<[u32; 4]> {
-    let [width, height] = frame.map(f64::from);
-    let (dx, dy) = (rect.width * margin, rect.height * margin);
-    let within = |value: f64, most: f64| {
-        let pixel = value.clamp(0.0, most).round();
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "between 0 and a frame's size"
-        )]
-        let pixel = pixel as u32;
-        pixel
-    };
-    let (left, right) = (within(rect.x - dx, width), within(rect.x + rect.width + dx, width));
-    let (top, bottom) = (within(rect.y - dy, height), within(rect.y + rect.height + dy, height));
-    (right > left && bottom > top).then_some([left, top, right, bottom])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,14 +162,5 @@ mod tests {
         }
         assert_eq!(choice.ended(1000), [(0, 0)]);
         assert_eq!(choice.ended(1000), []);
-    }
-
-    #[test]
-    fn crops_stay_within_the_frame() {
-        let rect = Rect { x: 10.0, y: 20.0, width: 100.0, height: 50.0 };
-        assert_eq!(crop(rect, 0.1, [640, 480]), Some([0, 15, 120, 75]));
-        assert_eq!(crop(rect, 0.0, [50, 40]), Some([10, 20, 50, 40]));
-        assert_eq!(crop(Rect { x: 700.0, ..rect }, 0.1, [640, 480]), None);
-        assert_eq!(crop(Rect { width: f64::NAN, ..rect }, 0.1, [640, 480]), None);
     }
 }

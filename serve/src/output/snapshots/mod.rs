@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::cropper::Cropper;
 use super::object::{self, Object, Rect};
 use crate::config;
+use crate::describe::{Describer, EventOrigin};
 use crate::history::{PipelineRun, StreamHistory};
 use crate::log;
 use crate::notify::Hooks;
@@ -91,7 +92,7 @@ impl Snapshots {
         folder: PathBuf,
         room: Room,
         history: Arc<StreamHistory>,
-        hooks: Hooks,
+        (hooks, describer): (Hooks, Describer),
     ) -> Self {
         let patience = Duration::try_from_secs_f64(settings.patience).unwrap_or_default().as_nanos();
         let choice = Arc::new(Mutex::new(Choice::new(u64::try_from(patience).unwrap_or(u64::MAX))));
@@ -107,6 +108,7 @@ impl Snapshots {
             counts: Arc::clone(&counts),
             history: Arc::clone(&history),
             hooks,
+            describer,
             written: VecDeque::new(),
         };
         let thread = std::thread::Builder::new().name("snapshots".to_owned()).spawn(move || maker.run(&todo));
@@ -153,6 +155,11 @@ impl Snapshots {
         }
     }
 
+    /// Whether tracks of this class get a picture.
+    pub fn has_class(&self, class: &str) -> bool {
+        self.classes.is_empty() || self.classes.iter().any(|each| each == class)
+    }
+
     /// Ends all tracks, because the stream begins anew and with it the identities. Waits for the pictures that are being made.
     pub fn interrupt(&self) {
         let _ = self.jobs.as_ref().map(|jobs| jobs.send(PictureJob::End(None)));
@@ -167,10 +174,7 @@ impl Snapshots {
         let of_track = |Object { label, rect, confidence, track }| {
             Some(Sighting { id: track?, label, rect, confidence })
         };
-        object::objects(frame)
-            .filter_map(of_track)
-            .filter(|each| self.classes.is_empty() || self.classes.contains(&each.label))
-            .collect()
+        object::objects(frame).filter_map(of_track).filter(|each| self.has_class(&each.label)).collect()
     }
 }
 
@@ -195,6 +199,7 @@ struct Maker {
     counts: Arc<Mutex<SnapshotCounts>>,
     history: Arc<StreamHistory>,
     hooks: Hooks,
+    describer: Describer,
     written: VecDeque<Instant>,
 }
 
@@ -215,7 +220,7 @@ impl Maker {
                 }
                 PictureJob::Make { frame, caps, size, wanted, time, run } => {
                     for sighting in wanted {
-                        let Some(part) = choice::crop(sighting.rect, self.margin, size) else { continue };
+                        let Some(part) = sighting.rect.with_margin(self.margin, size) else { continue };
                         let id = sighting.id;
                         let ready = match cropper.take() {
                             Some(ready) => Ok(ready),
@@ -265,7 +270,9 @@ impl Maker {
                 lock(&self.counts).written += 1;
                 let Picture { sighting, run, made, time, .. } = picture;
                 let shown = (id, sighting.label.as_str(), sighting.confidence);
-                self.history.picture(*run, *made, *time, file, shown);
+                let mark = self.history.picture(*run, *made, *time, file, shown);
+                let from = EventOrigin { stream: &self.stream, history: &self.history, track: None };
+                self.describer.track(from, *run, mark, shown, &picture.jpeg);
                 self.hooks.track(&self.stream, *made, shown, &picture.jpeg);
             }
             Err(why) => self.failed(why),
