@@ -141,11 +141,15 @@ pub fn shared(config: &config::Config) -> Result<(SharedOutputs, Option<Retentio
         let serve = |address| Rtsp::start(address, token.as_deref()).map(Arc::new);
         server.rtsp.map(serve).transpose()?
     };
+    let history = History::start(server, retention.as_ref().map(Retention::room));
+    for restored in retention.iter().flat_map(Retention::restored) {
+        recording::about::link(restored, &history);
+    }
     let hooks = Hooks::start(&config.notify, server.state.as_deref());
     let shared = SharedOutputs {
         state,
         hooks,
-        history: History::start(server, retention.as_ref().map(Retention::room)),
+        history,
         encoder: server.encoder.clone(),
         #[cfg(feature = "rtsp")]
         rtsp,
