@@ -9,6 +9,7 @@ mod commands;
 mod descriptors;
 mod history;
 mod imported;
+mod notify;
 mod service;
 mod signals;
 mod wrong_input;
