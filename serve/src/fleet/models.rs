@@ -1,6 +1,6 @@
 //! The models that clients may choose: those that the configuration names, those in use, and those below `[server] models`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use cudainfer_model::{file_of, sidecar_path};
@@ -57,12 +57,13 @@ impl Fleet {
         if let Some(folder) = &config.server.models {
             let below;
             (below, more) = files(folder);
-            for path in below {
+            let same = |path: &Path| file_of(path).canonicalize().ok();
+            let known: BTreeSet<PathBuf> = found.keys().filter_map(|model| same(Path::new(model))).collect();
+            for path in below.iter().filter(|path| same(path).is_none_or(|file| !known.contains(&file))) {
                 // Without the characters that no JSON has.
-                let Some(path) = path.to_str().filter(|path| check_model(&config, path).is_ok()) else {
-                    continue;
-                };
-                found.entry(path.to_owned()).or_default();
+                if let Some(path) = path.to_str().filter(|path| check_model(&config, path).is_ok()) {
+                    found.entry(path.to_owned()).or_default();
+                }
             }
         }
         let streams: Vec<_> = lock(&self.0.streams).values().cloned().collect();

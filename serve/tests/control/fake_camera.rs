@@ -123,8 +123,9 @@ pub(crate) fn envelope(body: &str) -> String {
 
 /// The text of an element of a request.
 fn of<'a>(request: &'a str, element: &str) -> &'a str {
-    let Some((_, rest)) = request.split_once(&format!("<{element}")) else { return "" };
-    rest.split_once('>').and_then(|(_, rest)| rest.split_once("</")).map_or("", |(text, _)| text)
+    let begins = [format!("<{element}>"), format!("<{element} ")];
+    let Some(at) = begins.iter().find_map(|begin| request.find(begin)) else { return "" };
+    request[at..].split_once('>').and_then(|(_, rest)| rest.split_once("</")).map_or("", |(text, _)| text)
 }
 
 /// The fault of a request that lacks the login; none if it is right and of this camera's time.
