@@ -7,6 +7,9 @@ mod abandoned;
 mod certificates;
 mod commands;
 mod descriptors;
+#[allow(dead_code)] // the tests of control use all of it
+#[path = "../control/fake_camera.rs"]
+mod fake_camera;
 mod history;
 mod imported;
 mod notify;
