@@ -3,6 +3,7 @@
 import { json } from "./api.js";
 import { attempt } from "./attempt.js";
 import { $, button, make, setText } from "./dom.js";
+import { fillFromCameras, forgetFound } from "./discover.js";
 import { download } from "./download.js";
 import { open } from "./router.js";
 import { refresh } from "./state.js";
@@ -25,12 +26,17 @@ function showPipeline() {
 
 /** The keys of the source that the form describes. */
 function source() {
-  const { name, uri, pipeline, model } = Object.fromEntries(new FormData(form));
+  const { name, uri, pipeline, model, user, password } = Object.fromEntries(new FormData(form));
   const line = chosen()?.line ?? "";
   const wanted = model?.trim() && !$("add-model").hidden ? model.trim() : null;
   // A model that the pipeline leaves open is a value of its own; in others it is a property.
   const key = line.includes("{model}") ? { set: { model: wanted } } : { override: { "trtinfer.model": wanted } };
-  return { name, uri, pipeline, ...(wanted ? key : {}) };
+  return { name, uri, pipeline, ...login(user, password), ...(wanted ? key : {}) };
+}
+
+/** The keys of a source that logs in: not in its URI, where a password with an @ would have to be escaped. */
+function login(user, password) {
+  return user ? { source: { "user-id": user, "user-pw": password } } : {};
 }
 
 function row(pipeline) {
@@ -67,14 +73,21 @@ function modelForm(pipeline, element, names, several) {
   return make("div", { className: "model" }, input, change, answer);
 }
 
+/** A model as a suggestion: its path, and beside it what is known of it. */
+function option({ model, size, sidecar, reading, streams }) {
+  const bytes = size === null ? "no such file" : `${(size / 1e6).toFixed(1)} MB`;
+  const use = streams.length ? `in use by ${streams.length} cameras` : "";
+  return make("option", { value: model, label: [bytes, reading ?? (sidecar ? "with a sidecar" : ""), use].filter(Boolean).join(", ") });
+}
+
 async function read() {
   await attempt($("setup-error"), async () => {
     ({ pipelines } = await json("GET", "v1/pipelines"));
     const before = form.elements.pipeline.value;
     form.elements.pipeline.replaceChildren(...pipelines.map(({ name }) => new Option(name, name)));
     if (pipelines.some(({ name }) => name === before)) form.elements.pipeline.value = before;
-    const models = [...new Set(pipelines.flatMap(({ models }) => Object.values(models).flat()))].sort();
-    $("known-models").replaceChildren(...models.map((model) => new Option(model)));
+    const { models } = await json("GET", "v1/models");
+    $("known-models").replaceChildren(...models.map(option));
     $("pipelines").replaceChildren(...pipelines.map(row));
     showPipeline();
   });
@@ -95,11 +108,18 @@ form.addEventListener("submit", (event) => {
     open("camera", wanted.name);
   });
 });
-$("try").addEventListener("click", () => tryIt(form.elements.uri, place));
+$("try").addEventListener("click", () => {
+  const { user, password } = form.elements;
+  tryIt(form.elements.uri, login(user.value, password.value), place);
+});
+fillFromCameras(form);
 $("download").addEventListener("click", () => attempt($("setup-error"), () => download("v1/configuration.toml", "cudainfer-serve.toml")));
 
 export const view = {
   title: () => "Setup",
   show: read,
-  hide: forget,
+  hide: () => {
+    forget();
+    forgetFound();
+  },
 };

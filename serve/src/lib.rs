@@ -11,6 +11,7 @@ pub mod history;
 pub mod import;
 pub mod log;
 pub mod notify;
+mod onvif;
 pub mod output;
 pub mod resources;
 pub mod retention;

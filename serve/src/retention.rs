@@ -15,6 +15,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use self::ages::{Age, Ages, Doubt, Moment};
+use self::restore::Restored;
 use self::unfinished::finished;
 use self::walk::{KeptFile, collect};
 use crate::config;
@@ -176,6 +177,7 @@ fn sentence(doubt: Doubt) -> String {
 #[derive(Debug)]
 pub struct Retention {
     room: Room,
+    restored: Vec<Restored>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -192,7 +194,7 @@ impl Retention {
                 folder.display()
             )
         })?;
-        restore::restore(&folder);
+        let restored = restore::restore(&folder);
         let (look, looks) = sync_channel(1);
         let room = Room(Arc::new(RoomState {
             folder,
@@ -212,7 +214,12 @@ impl Retention {
         };
         let thread = std::thread::Builder::new().name("retention".to_owned()).spawn(watch);
         let thread = thread.map_err(|error| format!("no thread for [retention]: {error}"))?;
-        Ok(Self { room, thread: Some(thread) })
+        Ok(Self { room, restored, thread: Some(thread) })
+    }
+
+    /// The recordings of a process that was killed, which were given their names at the start.
+    pub(crate) fn restored(&self) -> &[Restored] {
+        &self.restored
     }
 
     /// The room on the disk.

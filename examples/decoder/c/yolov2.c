@@ -81,6 +81,22 @@ transform_caps (GstBaseTransform *base, GstPadDirection direction, GstCaps *caps
   return filtered;
 }
 
+/* Posts an ERROR that begins with the decoder's name, or that of its kind if it has none. Names may have any bytes, and messages must be
+   UTF-8: applications may read nothing of others. */
+static void
+fail (Yolov2 *self, const char *wrong)
+{
+  GstElementFactory *factory = gst_element_get_factory (GST_ELEMENT (self));
+  const char *name = GST_OBJECT_NAME (self);
+  char *readable;
+
+  if (!name || !*name)
+    name = factory ? GST_OBJECT_NAME (factory) : G_OBJECT_TYPE_NAME (self);
+  readable = g_utf8_make_valid (name, -1);
+  GST_ELEMENT_ERROR (self, STREAM, DECODE, ("%s: %s", readable, wrong), (NULL));
+  g_free (readable);
+}
+
 /* A model that this decoder cannot read is refused here, before its first frame. */
 static gboolean
 set_caps (GstBaseTransform *base, GstCaps *incaps, GstCaps *outcaps)
@@ -91,17 +107,17 @@ set_caps (GstBaseTransform *base, GstCaps *incaps, GstCaps *outcaps)
   const char *output = NULL;
 
   if (gst_structure_has_field (caps, "tensor-roi")) {
-    GST_ELEMENT_ERROR (self, STREAM, DECODE, ("%s: the tensors are those of regions, and this decoder reads those of frames",
-            GST_OBJECT_NAME (self)), (NULL));
+    fail (self, "the tensors are those of regions, and this decoder reads those of frames");
     return FALSE;
   }
   if (outputs && gst_value_array_get_size (outputs) == 1)
     output = g_value_get_string (gst_value_array_get_value (outputs, 0));
   if (!output || !strstr (output, ":float32:1x125x")) {
     char *found = output ? g_strdup_printf ("the output '%s'", output) : g_strdup ("no output, or several");
+    char *wrong = g_strdup_printf ("the model has %s, but YOLOv2 has one of float32:1x125xHxW", found);
 
-    GST_ELEMENT_ERROR (self, STREAM, DECODE, ("%s: the model has %s, but YOLOv2 has one of float32:1x125xHxW",
-            GST_OBJECT_NAME (self), found), (NULL));
+    fail (self, wrong);
+    g_free (wrong);
     g_free (found);
     return FALSE;
   }
@@ -293,7 +309,7 @@ transform_ip (GstBaseTransform *base, GstBuffer *buffer)
     gst_buffer_remove_meta (buffer, (GstMeta *) meta);
   }
   if (wrong) {
-    GST_ELEMENT_ERROR (base, STREAM, DECODE, ("%s: %s", GST_OBJECT_NAME (base), wrong), (NULL));
+    fail (EXAMPLE_YOLOV2 (base), wrong);
     return GST_FLOW_ERROR;
   }
   return GST_FLOW_OK;

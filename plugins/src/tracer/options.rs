@@ -17,6 +17,45 @@ pub(super) enum Metrics {
     Address(String),
 }
 
+/// The options of a text. As in a GstStructure, as which GStreamer reads the options of its own tracers, a value in quotation marks may
+/// have commas.
+fn split(text: &str) -> Vec<&str> {
+    let mut options = Vec::new();
+    let (mut begin, mut quoted, mut escaped, mut before) = (0, false, false, ' ');
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            // Elsewhere in a value it is a character of a file's name.
+            '"' if quoted || before == '=' => quoted = !quoted,
+            ',' if !quoted => {
+                options.push(&text[begin..at]);
+                begin = at + 1;
+            }
+            _ => (),
+        }
+        if !c.is_whitespace() {
+            before = c;
+        }
+    }
+    options.push(&text[begin..]);
+    options.into_iter().map(str::trim).filter(|option| !option.is_empty()).collect()
+}
+
+/// A value without its quotation marks, in which a backslash stands before each quotation mark and backslash of the value; none if the
+/// second quotation mark is missing or something follows it.
+fn unquoted(value: &str) -> Option<String> {
+    let Some(inside) = value.strip_prefix('"') else { return Some(value.to_owned()) };
+    let (mut text, mut characters) = (String::new(), inside.chars());
+    loop {
+        match characters.next()? {
+            '"' => return characters.next().is_none().then_some(text),
+            '\\' => text.push(characters.next()?),
+            c => text.push(c),
+        }
+    }
+}
+
 /// The user's options.
 #[derive(Debug, PartialEq)]
 pub(super) struct Options {
@@ -45,8 +84,17 @@ impl Options {
     pub fn read(text: &str) -> (Self, Vec<String>) {
         let mut options = Self::default();
         let mut wrong = Vec::new();
-        for option in text.split(',').map(str::trim).filter(|option| !option.is_empty()) {
-            match option.split_once('=') {
+        for option in split(text) {
+            let value = option.split_once('=').map(|(key, value)| (key.trim(), unquoted(value.trim())));
+            let value = match value {
+                Some((key, Some(value))) => Some((key, value)),
+                Some((_, None)) => {
+                    wrong.push(format!("a quotation mark of {option} has no second one at its end, as in metrics=\"127.0.0.1:9464\""));
+                    continue;
+                }
+                None => None,
+            };
+            match value.as_ref().map(|(key, value)| (*key, value.as_str())) {
                 Some(("json", file)) => options.json = Some(file.to_owned()),
                 Some(("trace", file)) => options.trace = Some(file.to_owned()),
                 Some(("metrics", "application")) => options.metrics = Some(Metrics::Application),
@@ -92,6 +140,21 @@ mod tests {
         let (spans, wrong) = Options::read("otlp=http://[::1]:4318/v1/traces?a=b,sample=7");
         assert_eq!((spans.otlp.as_deref(), spans.sample), (Some("http://[::1]:4318/v1/traces?a=b"), 7));
         assert!(wrong.is_empty(), "{wrong:?}");
+        let quoted = r#"metrics="0.0.0.0:9000", json = "a,b \"c\\.json",trace=d"e.json,stall="2""#;
+        let (quoted, wrong) = Options::read(quoted);
+        assert!(wrong.is_empty(), "{wrong:?}");
+        assert_eq!(quoted.metrics, Some(Metrics::Address("0.0.0.0:9000".into())));
+        assert_eq!(
+            (quoted.json.as_deref(), quoted.trace.as_deref()),
+            (Some(r#"a,b "c\.json"#), Some("d\"e.json"))
+        );
+        assert_eq!(quoted.stall, Duration::from_secs(2));
+        assert_eq!(Options::read("metrics=\"application\"").0.metrics, Some(Metrics::Application));
+        for text in ["json=\"a", "json=\"a\\\"", "json=\"a\"b", "json=\""] {
+            let (options, wrong) = Options::read(text);
+            assert_eq!((options, wrong.len()), (Options::default(), 1), "{text}");
+            assert!(wrong[0].contains(text) && wrong[0].contains("quotation mark"), "{wrong:?}");
+        }
         let durations = ["stall=0", "stall=-1", "stall=nan", "stall=soon"];
         for text in ["jsn=x", "metrics", "sample=0", "sample=-1", "sample=1.5"].into_iter().chain(durations) {
             let (options, wrong) = Options::read(text);

@@ -43,6 +43,8 @@ pub struct ServerSettings {
     pub files: Option<PathBuf>,
     /// Folder of the models that clients may choose, besides those that the configuration names.
     pub models: Option<PathBuf>,
+    /// Where the page and the API may look for cameras: addresses to which probes by WS-Discovery are sent.
+    pub discovery: Vec<SocketAddr>,
     /// How many streams there may be when a client adds one.
     pub most_streams: usize,
     /// Seconds until the streams must have ended after SIGTERM.
@@ -66,6 +68,7 @@ impl Default for ServerSettings {
             history_size: Size(256_000_000),
             files: None,
             models: None,
+            discovery: vec![SocketAddr::from(([239, 255, 255, 250], 3702))],
             most_streams: 200,
             stop_timeout: 10.0,
             most_left_behind: 8,
@@ -130,6 +133,12 @@ impl ServerSettings {
                     format!("there is no folder '{}': make it, or leave {key} out", folder.display());
                 return Err((key, sentence));
             }
+        }
+        if let Some(wrong) = self.discovery.iter().find(|address| !address.is_ipv4() || address.port() == 0) {
+            let sentence = format!(
+                "'{wrong}' is no address for probes: expected addresses of IPv4 with ports, such as 239.255.255.250:3702"
+            );
+            return Err(("discovery", sentence));
         }
         if self.history_size.0 < LEAST_HISTORY {
             let sentence = format!(

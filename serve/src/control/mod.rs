@@ -8,6 +8,7 @@ mod configuration;
 mod connections;
 mod counts;
 mod deepstream;
+mod discover;
 mod elements;
 mod event_stream;
 mod events;

@@ -31,6 +31,7 @@ files![
     "attempt.js",
     "camera.js",
     "chart.js",
+    "discover.js",
     "dom.js",
     "download.js",
     "elements.js",

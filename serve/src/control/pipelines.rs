@@ -1,4 +1,4 @@
-//! `/v1/pipelines`: the pipelines that streams run, and another model for one of them.
+//! `/v1/pipelines`: the pipelines that streams run, and another model for one of them. `/v1/models`: which models there are.
 
 use std::time::Duration;
 
@@ -10,8 +10,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::answer::{Body, Refused};
-use super::shared::{ControlState, blocking_for};
+use super::shared::{ControlState, blocking, blocking_for};
 use crate::config::read_json;
+use crate::fleet::Models;
 
 /// How long a model may take to be loaded and warmed up: a little longer than the fleet waits.
 pub const MODEL_LIMIT: Duration = Duration::from_secs(1860);
@@ -25,8 +26,13 @@ struct ModelRequest {
 
 pub async fn list(State(control): ControlState) -> Result<Json<Value>, Refused> {
     let fleet = control.fleet.clone();
-    let pipelines = super::shared::blocking(move || fleet.pipelines()).await?;
+    let pipelines = blocking(move || fleet.pipelines()).await?;
     Ok(Json(json!({ "pipelines": pipelines })))
+}
+
+pub async fn models(State(control): ControlState) -> Result<Json<Models>, Refused> {
+    let fleet = control.fleet.clone();
+    Ok(Json(blocking(move || fleet.models()).await?))
 }
 
 pub async fn model(

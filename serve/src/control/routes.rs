@@ -15,8 +15,8 @@ use super::sent::Sent;
 use super::shared::Control;
 use super::table::Connection;
 use super::{
-    configuration, counts, deepstream, elements, event_stream, events, files, health, incoming, live,
-    metrics, page, pipelines, snapshot, streams, test_picture, zones,
+    configuration, counts, deepstream, discover, elements, event_stream, events, files, health, incoming,
+    live, metrics, page, pipelines, snapshot, streams, test_picture, zones,
 };
 
 /// A path and its handlers.
@@ -65,6 +65,9 @@ fn table() -> Vec<Route> {
         route("/v1/counts", get(counts::counts)),
         route("/v1/configuration.toml", get(configuration::configuration)),
         route("/v1/test-picture", post(test_picture::test_picture)),
+        route("/v1/discover", post(discover::cameras)),
+        route("/v1/discover/profiles", post(discover::profiles)),
+        route("/v1/models", get(pipelines::models)),
         route("/v1/pipelines", get(pipelines::list)),
         route("/v1/pipelines/{name}/model", put(pipelines::model)),
         route("/api/v1/stream/add", post(deepstream::add)),

@@ -18,6 +18,7 @@ use super::shared::Control;
 use super::table::{Limits, Table};
 use super::tls;
 use crate::fleet::Fleet;
+use crate::onvif::Found;
 use crate::{config, log, resources};
 
 /// How long sent bytes may remain without an acknowledgement, or unsent because the client reads nothing. A player that pauses
@@ -97,12 +98,16 @@ impl Listener {
             let _inside = runtime.enter();
             tokio::net::TcpListener::from_std(listener).map_err(ControlError::Start)?
         };
+        let discovery = fleet.config().server.discovery.clone();
         let control = Arc::new(Control {
             fleet,
             access,
             pictures: Semaphore::new(PICTURES),
             live: LivePictures::default(),
             trials: Arc::new(Semaphore::new(TRIALS)),
+            discovery,
+            discovering: Arc::new(Semaphore::new(1)),
+            found: Found::default(),
         });
         let encrypted = tls.is_some();
         let tls = tls.map(|config| TlsAcceptor::from(Arc::new(config)));

@@ -1,5 +1,6 @@
 //! What the handlers of requests share, and how they do blocking work.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use super::access::Access;
 use super::answer::Refused;
 use super::live_pictures::LivePictures;
 use crate::fleet::Fleet;
+use crate::onvif::Found;
 
 /// How long the answer to a request may take, unless its handler has a limit of its own.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -27,6 +29,12 @@ pub struct Control {
     pub live: LivePictures,
     /// How many sources may be tried at a time. A trial that hangs keeps its turn.
     pub trials: Arc<Semaphore>,
+    /// Where probes for cameras are sent.
+    pub discovery: Vec<SocketAddr>,
+    /// Held by whoever looks for cameras.
+    pub discovering: Arc<Semaphore>,
+    /// The cameras that may be asked for their streams.
+    pub found: Found,
 }
 
 /// The argument of handlers.

@@ -97,6 +97,20 @@ impl History {
         StreamHistory::new(stream, self.notes().cloned())
     }
 
+    /// Notes a recording of a stream's earlier run, which an earlier process has begun: as [`StreamHistory::recording`].
+    pub(crate) fn restored(
+        &self,
+        stream: &str,
+        run: PipelineRun,
+        file: String,
+        pts: [u64; 2],
+        time: [i64; 2],
+    ) {
+        if let Some(notes) = self.notes() {
+            notes.note(stream::recorded(&stream.into(), run, file, pts, time));
+        }
+    }
+
     /// A connection for one request.
     ///
     /// # Errors

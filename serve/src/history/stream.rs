@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use serde::{Deserialize, Serialize};
+
 use super::entry::{Covered, Entry, EventMark, Moment, TrackPicture, shortened};
 use super::note::Notes;
 use super::{ZoneEvent, zone_events};
@@ -35,7 +37,8 @@ pub struct NotedEvent {
 }
 
 /// A run of a stream's pipeline, of which pictures and recordings are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct PipelineRun(i64);
 
 impl StreamHistory {
@@ -117,8 +120,7 @@ impl StreamHistory {
     /// milliseconds since 1970.
     pub fn recording(&self, run: PipelineRun, file: String, pts: [u64; 2], time: [i64; 2]) {
         let Some(notes) = &self.notes else { return };
-        let covered = Covered { file, run: run.0, pts: pts.map(signed), time };
-        notes.note(Entry::Recording { stream: Arc::clone(&self.stream), covered });
+        notes.note(recorded(&self.stream, run, file, pts, time));
     }
 
     /// How many events there were of each zone, kind and class.
@@ -143,6 +145,18 @@ impl StreamHistory {
     fn moment(&self, time: i64, run: PipelineRun, pts: Option<u64>) -> Moment {
         Moment { time, run: run.0, pts: pts.map(signed) }
     }
+}
+
+/// What is noted of a recording.
+pub(super) fn recorded(
+    stream: &Arc<str>,
+    run: PipelineRun,
+    file: String,
+    pts: [u64; 2],
+    time: [i64; 2],
+) -> Entry {
+    let covered = Covered { file, run: run.0, pts: pts.map(signed), time };
+    Entry::Recording { stream: Arc::clone(stream), covered }
 }
 
 fn signed(nanoseconds: u64) -> i64 {

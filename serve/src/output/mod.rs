@@ -152,8 +152,11 @@ pub fn shared(config: &config::Config) -> Result<(SharedOutputs, Option<Retentio
         let serve = |address| Rtsp::start(address, token.as_deref()).map(Arc::new);
         server.rtsp.map(serve).transpose()?
     };
-    let hooks = Hooks::start(&config.notify, server.state.as_deref());
     let history = History::start(server, retention.as_ref().map(Retention::room));
+    for restored in retention.iter().flat_map(Retention::restored) {
+        recording::about::link(restored, &history);
+    }
+    let hooks = Hooks::start(&config.notify, server.state.as_deref());
     let event_pictures = if history.is_kept() { PictureThread::start() } else { PictureThread::default() };
     if config.describe.is_some() && !history.is_kept() {
         log::warning("[describe] nothing is described, because there is no history");

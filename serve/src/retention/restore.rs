@@ -3,40 +3,75 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cudainfer_files as files;
 
-use super::unfinished::{finished, name_free};
+use super::unfinished::{about, finished, name_free};
 use super::walk::collect;
 use crate::log;
 
 /// Bytes of a box's length and type.
 const HEADER: u64 = 8;
 
-/// Gives the unfinished files below a folder their names, or removes them. No process may be writing there.
-pub fn restore(folder: &Path) {
-    let mut files = Vec::new();
-    collect(folder, &mut files);
-    for file in files {
-        if let Some(name) = finished(&file.path) {
-            restore_one(&file.path, &name);
-        }
-    }
+/// Bytes of a text about a recording. It has a hundred.
+const LONGEST_ABOUT: u64 = 4096;
+
+/// A recording that a process has left incomplete, and that plays.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restored {
+    /// Its path.
+    pub file: PathBuf,
+    /// The text about it, if there was one.
+    pub about: Option<String>,
 }
 
-/// Gives an unfinished file its name if it plays, and removes it if it does not.
-pub fn restore_one(path: &Path, name: &Path) {
-    let plays = name.extension().is_some_and(|kind| kind == "mp4") && plays(path).unwrap_or(false);
+/// Gives the unfinished files below a folder their names, or removes them. No process may be writing there. Returns those that play.
+pub fn restore(folder: &Path) -> Vec<Restored> {
+    let mut files = Vec::new();
+    collect(folder, &mut files);
+    let unfinished = files.iter().filter_map(|file| Some((&file.path, finished(&file.path)?)));
+    let (recordings, others): (Vec<_>, Vec<_>) = unfinished.partition(|(_, name)| is_recording(name));
+    let restored = recordings.into_iter().filter_map(|(path, name)| {
+        // It is one of the others, which go.
+        let about = text(&about(&name));
+        Some(Restored { file: restore_one(path, &name)?, about })
+    });
+    let restored = restored.collect();
+    for (path, name) in others {
+        restore_one(path, &name);
+    }
+    restored
+}
+
+/// A short text.
+fn text(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    files::open_unlinked(path).ok()?.take(LONGEST_ABOUT).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+fn is_recording(name: &Path) -> bool {
+    name.extension().is_some_and(|kind| kind == "mp4")
+}
+
+/// Gives an unfinished file its name if it plays, and removes it if it does not. Returns its path if it plays.
+pub fn restore_one(path: &Path, name: &Path) -> Option<PathBuf> {
+    let plays = is_recording(name) && plays(path).unwrap_or(false);
     let done =
         if plays { name_free(path, name).map(Some) } else { std::fs::remove_file(path).map(|()| None) };
     match done {
         Ok(Some(name)) => {
-            log::info(format_args!("{} was not completed, and plays up to its last second", name.display()))
+            log::info(format_args!("{} was not completed, and plays up to its last second", name.display()));
+            return Some(name);
         }
-        Ok(None) => log::info(format_args!("removed {}, of which nothing plays", path.display())),
+        Ok(None) if is_recording(name) => {
+            log::info(format_args!("removed {}, of which nothing plays", path.display()))
+        }
+        Ok(None) => log::info(format_args!("removed {}, which was not completed", path.display())),
         Err(error) => log::warning(format_args!("{} is incomplete, and stays so: {error}", path.display())),
     }
+    None
 }
 
 /// Whether a fragmented MP4 file has its head and frames (ISO/IEC 14496-12: boxes of a length and a type). The muxer begins the
@@ -113,7 +148,14 @@ mod tests {
         let outside = folder.path().join("outside");
         std::fs::write(&outside, [&head[..], &fragment].concat()).unwrap();
         std::os::unix::fs::symlink(&outside, sub.join("link.mp4.part")).unwrap();
-        restore(folder.path());
+        std::fs::write(sub.join("whole.mp4.about.part"), "about it").unwrap();
+        std::fs::write(sub.join("head.mp4.about.part"), "nothing plays").unwrap();
+        let mut restored = restore(folder.path());
+        restored.sort_by(|one, other| one.file.cmp(&other.file));
+        let about = |name: &str| (name == "whole.mp4").then(|| "about it".to_owned());
+        let expected = ["before.mp4", "open.mp4", "taken-2.mp4", "whole.mp4"]
+            .map(|name| Restored { file: sub.join(name), about: about(name) });
+        assert_eq!(restored, expected);
         let mut names: Vec<_> = std::fs::read_dir(&sub)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())

@@ -21,6 +21,16 @@ pub fn unfinished(file: &Path) -> PathBuf {
     name.into()
 }
 
+/// What follows the name of a file in that of a text about it, which is there until the file is complete.
+pub const ABOUT: &str = ".about";
+
+/// The path of the text about a file that is not complete yet, which is removed when the file is.
+pub fn about(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(ABOUT);
+    unfinished(Path::new(&name))
+}
+
 /// The path that an incomplete file gets when it is complete; `None` if the file is complete.
 pub fn finished(file: &Path) -> Option<PathBuf> {
     let name = file.as_os_str().as_bytes().strip_suffix(UNFINISHED.as_bytes())?;

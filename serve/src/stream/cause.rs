@@ -12,6 +12,12 @@ use cudainfer_launch::gstreamer::PLUGIN;
 use super::reach;
 use crate::config::SourceConfig;
 
+/// The name of an element, or of its kind if it has none.
+fn name(element: &gst::Element) -> String {
+    let kind = || element.factory().map(|factory| factory.name().to_string());
+    Some(element.name().to_string()).filter(|name| !name.is_empty()).or_else(kind).unwrap_or_default()
+}
+
 /// An error or a warning of an element, as GStreamer posts it.
 #[derive(Clone, Debug)]
 pub(super) struct Posted {
@@ -74,8 +80,10 @@ impl Posted {
 
     /// The element's name, its sentence and the end of its debug text.
     fn whole(&self) -> String {
-        let name = self.element.as_ref().map(|element| format!("{}: ", element.name()));
-        let (name, message) = (name.unwrap_or_default(), self.error.message());
+        let message = self.error.message();
+        // Many elements begin with their names.
+        let name = self.element.as_ref().map(name).filter(|name| !message.starts_with(&format!("{name}: ")));
+        let name = name.map(|name| format!("{name}: ")).unwrap_or_default();
         match self.detail().filter(|detail| !message.contains(detail)) {
             Some(detail) => format!("{name}{message} ({detail})"),
             None => format!("{name}{message}"),

@@ -29,9 +29,9 @@ impl Defaults {
         self.0.get(element)
     }
 
-    /// Whether one of the trtinfers has this model.
-    pub fn has_model(&self, model: &str) -> bool {
-        self.0.values().any(|properties| properties.get("model").is_some_and(|own| own == model))
+    /// The models of the trtinfers.
+    pub fn models(&self) -> impl Iterator<Item = &String> {
+        self.0.values().filter_map(|properties| properties.get("model"))
     }
 
     /// The name of the trtinfer of this name, or of the only one.

@@ -43,7 +43,7 @@ pub use handle::Stream;
 pub use network::Network;
 pub use parse::check_description;
 pub(crate) use permission::is_login;
-pub use permission::{check_model, is_missing_model, is_named};
+pub use permission::{check_model, is_missing_model, is_named, named_models};
 pub use pipeline::Built;
 pub use publish::check_publish;
 pub use reach::unreachable;

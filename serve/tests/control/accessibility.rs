@@ -23,6 +23,14 @@ fn violations(page: &mut Page) -> Value {
     )
 }
 
+/// Asserts that axe finds nothing in the view that is open; if there is no axe-core, that is not tested.
+#[track_caller]
+pub(crate) fn finds_nothing(page: &mut Page, view: &str) {
+    let Some(axe) = axe() else { return eprintln!("skipped: there is no axe-core") };
+    page.evaluate(&axe);
+    assert_eq!(violations(page), json!([]), "{view}");
+}
+
 #[test]
 fn axe_finds_nothing_in_any_view_light_and_dark_wide_and_narrow() {
     let (Some(chromium), Some(axe)) = (installed(), axe()) else {

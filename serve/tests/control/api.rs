@@ -20,6 +20,33 @@ fn zones_that_are_put_count_while_the_stream_plays() {
     assert!(get(&url).json()["restarts"].as_object().unwrap().is_empty(), "nothing was started anew");
 }
 
+#[test]
+fn models_are_those_of_the_configuration_and_of_the_folder_with_what_is_known_of_them() {
+    let own = cudainfer_tests::model("detector");
+    let folder = cudainfer_tests::scratch("models");
+    std::fs::copy(&own, folder.join("a.onnx")).unwrap();
+    std::fs::write(folder.join("a.toml"), "").unwrap();
+    std::fs::write(folder.join("notes.txt"), "").unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", folder.join("outside.onnx")).unwrap();
+    std::os::unix::fs::symlink(&own, folder.join("elsewhere.onnx")).unwrap();
+    let service = Service::start(&configuration(&format!("models = '{}'", folder.display())));
+    service.plays("door");
+    let listed = get(&format!("{}/v1/models", service.url)).json();
+    assert_eq!(listed["more"], false);
+    let [first, second] = &listed["models"].as_array().unwrap()[..] else { panic!("{listed:#}") };
+    let (named, below) = if first["named"] == true { (first, second) } else { (second, first) };
+    let size = std::fs::metadata(&own).unwrap().len();
+    assert_eq!(
+        (&named["model"], &named["size"], &named["streams"]),
+        (&json!(own), &json!(size), &json!(["door"]))
+    );
+    assert!(named["reading"].as_str().is_some_and(|reading| !reading.is_empty()), "{named:#}");
+    let expected = json!({
+        "model": folder.join("a.onnx"), "size": size, "sidecar": true, "named": false, "reading": null, "streams": [],
+    });
+    assert_eq!(*below, expected);
+}
+
 /// How many objects have entered a zone, by zonecount's property.
 pub(crate) fn counted(service: &Service, zone: &str) -> u64 {
     use gst::prelude::*;

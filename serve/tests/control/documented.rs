@@ -7,6 +7,7 @@ use cudainfer_serve::control::{OPENAPI, paths};
 use cudainfer_tests::model;
 use serde_json::{Value, json};
 
+use crate::fake_camera::{FakeCamera, PASSWORD, USER};
 use crate::service::{Answer, Service, ask, configuration_of};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
@@ -16,7 +17,10 @@ const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
 /// Answers that a test cannot cause at will: for a stream that has not started yet, a picture that fails, a service that is
 /// stopping, a model that changes while another one does, a database that cannot be read for a moment, and sources that hang.
-const NOT_PROVOKED: [&str; 11] = [
+const NOT_PROVOKED: [&str; 14] = [
+    "post /v1/discover 409",
+    "post /v1/discover 503",
+    "post /v1/discover/profiles 503",
     "get /v1/events 503",
     "get /v1/events/live 503",
     "get /v1/history 503",
@@ -89,10 +93,12 @@ fn actual(path: &str) -> String {
 fn what_is_documented_is_answered_as_it_is_documented() {
     let folder = cudainfer_tests::scratch("documented");
     std::fs::write(folder.join("token"), TOKEN).unwrap();
+    let camera = FakeCamera::good("127.0.0.1", "urn:uuid:1", "Gate");
     let token = format!(
-        "token-file = '{0}/token'\nstate = '{0}'\nfiles = '{0}'\nmodels = '{1}'",
+        "token-file = '{0}/token'\nstate = '{0}'\nfiles = '{0}'\nmodels = '{1}'\n{2}",
         folder.display(),
-        std::env::temp_dir().display()
+        std::env::temp_dir().display(),
+        FakeCamera::key(&[&camera])
     );
     let service = Service::start(&configuration_of(PIPELINE, &token));
     service.plays("door");
@@ -123,6 +129,7 @@ fn what_is_documented_is_answered_as_it_is_documented() {
         "/status",
         "/metrics",
         "/v1/pipelines",
+        "/v1/models",
         "/v1/counts",
         "/v1/configuration.toml",
         "/livez",
@@ -135,6 +142,7 @@ fn what_is_documented_is_answered_as_it_is_documented() {
         assert_eq!(api.ask("get", "/page/{file}", &format!("/page/{file}"), None).status, status, "{file}");
     }
     test_pictures(&mut api);
+    cameras(&mut api);
     for path in ["/readyz", "/healthz"] {
         assert_eq!(api.ask("get", path, path, None).status, 200);
         let broken = json!({"name": "broken", "uri": "rtsp://127.0.0.1:1/none", "pipeline": "plain"});
@@ -301,6 +309,18 @@ fn test_pictures(api: &mut Description) {
     }
     let strange = api.ask("post", path, path, Some(&json!({"uri": "test://ball", "pipeline": "plain"})));
     assert!(strange.error().contains("pipeline"), "{}", strange.error());
+}
+
+fn cameras(api: &mut Description) {
+    let (search, videos) = ("/v1/discover", "/v1/discover/profiles");
+    let found = api.ask("post", search, search, None).json();
+    let xaddr = &found["cameras"][0]["xaddr"];
+    for (xaddr, password, status) in
+        [(xaddr, PASSWORD, 200), (xaddr, "another", 409), (&json!("http://127.0.0.1:1/"), PASSWORD, 404)]
+    {
+        let body = json!({"xaddr": xaddr, "user": USER, "password": password});
+        assert_eq!(api.ask("post", videos, videos, Some(&body)).status, status, "{body}");
+    }
 }
 
 fn files(api: &mut Description, folder: &std::path::Path) {

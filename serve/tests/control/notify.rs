@@ -151,3 +151,54 @@ fn a_webhook_that_hangs_holds_up_no_stream_and_gets_its_events_after_the_next_st
     until("it is acknowledged", || metric(&next, ACKNOWLEDGED) >= 1.0);
     assert_eq!(hook.posted.lock().unwrap()[0].body["id"], first);
 }
+
+/// Puts a new zone around the object, which enters it.
+fn make_event(service: &Service) {
+    let zone = serde_json::json!({
+        "name": format!("z{}", fastrand::u32(..)), "kind": "polygon", "points": [[0, 0], [1, 0], [1, 1], [0, 1]],
+    });
+    let body = serde_json::json!({"units": "fraction", "zones": [zone]});
+    crate::service::send("PUT", &format!("{}/v1/streams/door/zones", service.url), &body);
+}
+
+#[test]
+fn a_webhook_that_has_taken_events_and_then_refuses_its_client_gets_the_same_event_until_it_takes_it() {
+    let hook = Hook::start(&[204, 401, 403, 404]);
+    let (_folder, service) = service("notify-refuses-later", &hook, "");
+    until("two are acknowledged", || {
+        make_event(&service);
+        metric(&service, ACKNOWLEDGED) >= 2.0
+    });
+    let posted = hook.posted.lock().unwrap();
+    let ids: Vec<_> = posted.iter().take(5).map(|posted| posted.body["id"].as_str().unwrap()).collect();
+    assert_ne!(ids[0], ids[1]);
+    assert!(ids[1..].iter().all(|id| *id == ids[1]), "{ids:?}");
+    drop(posted);
+    assert_eq!(
+        metric(&service, "cudainfer_serve_notifications_total{notify=\"1\",outcome=\"refused\"}"),
+        0.0
+    );
+}
+
+#[test]
+fn the_first_event_that_a_webhook_refuses_with_401_403_or_404_waits_for_the_next_start_and_later_ones_are_counted_as_lost()
+ {
+    for status in [&[401][..], &[403], &[404]] {
+        let hook = Hook::start(status);
+        let (folder, refused) = service("notify-refuses", &hook, "");
+        until("an event is posted", || hook.count() > 0);
+        until("a later event is lost", || {
+            make_event(&refused);
+            metric(&refused, "cudainfer_serve_notifications_total{notify=\"1\",outcome=\"lost\"}") >= 1.0
+        });
+        assert_eq!(hook.count(), 1, "{status:?}: it is left alone for a minute");
+        assert_eq!(metric(&refused, ACKNOWLEDGED), 0.0);
+        let first = hook.posted.lock().unwrap()[0].body["id"].clone();
+        drop(refused);
+
+        let text = configuration(&format!("state = '{}'", folder.display()));
+        let next = Service::start(&format!("{text}[[notify]]\nurl = '{}'\nkinds = ['speed']\n", hook.url));
+        until("it is acknowledged", || metric(&next, ACKNOWLEDGED) >= 1.0);
+        assert_eq!(hook.posted.lock().unwrap()[1].body["id"], first, "{status:?}");
+    }
+}

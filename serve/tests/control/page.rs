@@ -95,8 +95,11 @@ fn a_stream_is_added_and_removed() {
     assert!(service.fleet.stream("yard").is_none());
 
     // A source can be looked at before it is a camera.
+    page.evaluate("document.querySelector('#add .error').textContent = ''");
     page.click("#try", 0.5, 0.5);
     page.wait("document.querySelector('#add .error').textContent.includes('tset')");
+    // While one source is tried, no other one is.
+    page.wait("!document.querySelector('#try').disabled");
     page.evaluate("document.querySelector('#add [name=uri]').value = ''");
     fill(&mut page, "#add [name=uri]", "test://ball?width=64&height=48&rate=5");
     page.click("#try", 0.5, 0.5);

@@ -6,6 +6,7 @@ use std::process::Command;
 use cudainfer_tests::{model, root, run, scratch, until};
 
 use crate::certificates::certificates;
+use crate::fake_camera::{FakeCamera, PASSWORD};
 use crate::service::{Service, command};
 
 /// The picture of a track that the service has.
@@ -81,7 +82,8 @@ fn shell(folder: &Path, url: &str, settings: &str, command: &str) -> String {
 
 #[test]
 fn the_commands_of_the_documents_do_what_they_say() {
-    let folder = folder("");
+    let camera = FakeCamera::good("127.0.0.1", "urn:uuid:1", "Gate");
+    let folder = folder(&FakeCamera::key(&[&camera]));
     let (_service, url) = start(&folder);
     let all = commands("serve-api.md").into_iter().chain(commands("serve-outputs.md"));
     let (mut secured, mut count) = (0, 0);
@@ -92,6 +94,8 @@ fn the_commands_of_the_documents_do_what_they_say() {
         }
         let mut command = command
             .replace("http://127.0.0.1:8080", &url)
+            .replace("http://192.0.2.10/", &format!("http://{}/", camera.asked))
+            .replace("\"password\": \"…\"", &format!("\"password\": \"{PASSWORD}\""))
             .replace("/snapshots/FILE", &format!("/snapshots/{PICTURE}"));
         if let Some((before, _)) = command.split_once("/recordings/") {
             let list = format!("curl $URL/v1/streams/door{}", "/recordings");

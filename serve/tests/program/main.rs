@@ -8,8 +8,12 @@ mod certificates;
 mod commands;
 mod describe;
 mod descriptors;
+#[allow(dead_code)] // the tests of control use all of it
+#[path = "../control/fake_camera.rs"]
+mod fake_camera;
 mod history;
 mod imported;
+mod notify;
 mod service;
 mod signals;
 mod wrong_input;

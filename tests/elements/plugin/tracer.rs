@@ -26,7 +26,8 @@ impl Traced {
     fn with(run: impl FnOnce(&[(&str, &str)]) -> Output) -> Self {
         let folder = scratch("tracer");
         let (json, trace) = (folder.join("times.json"), folder.join("times.trace"));
-        let tracers = format!("cudainfertracer(json={},trace={})", json.display(), trace.display());
+        // One of them as those of GStreamer's own tracers are written.
+        let tracers = format!("cudainfertracer(json=\"{}\",trace={})", json.display(), trace.display());
         let output = run(&[("GST_TRACERS", &tracers)]);
         let read = |path: &Path| std::fs::read(path).unwrap_or_else(|e| panic!("{e}: {output:?}"));
         let report = serde_json::from_slice(&read(&json)).unwrap();

@@ -1,8 +1,9 @@
 //! Recordings of events: the encoded frames around them, as they came from the camera, in MP4 files.
 //!
 //! [`ring`] decides which frames are in which file, and [`trigger`] what an event is. [`writer`] makes the files in a thread of
-//! its own, so that a stream never waits for a slow disk.
+//! its own, so that a stream never waits for a slow disk. [`about`] is what is kept meanwhile, in case the process is killed.
 
+pub(super) mod about;
 mod ring;
 mod trigger;
 mod writer;
@@ -22,8 +23,9 @@ use crate::log;
 use crate::retention::Room;
 use crate::time::{in_file_name, milliseconds, time_text};
 use crate::unpoisoned::lock;
+use about::About;
 use ring::{Extent, Ring, Step, Unit};
-use writer::Writer;
+use writer::{Finished, Writer};
 
 /// The most bytes of encoded frames that a stream keeps for the time before an event.
 const RING_BYTES: usize = 256 << 20;
@@ -81,7 +83,7 @@ impl RecorderState {
 
 #[derive(Debug)]
 enum RecordingJob {
-    Begin { caps: gst::Caps, cause: String, run: PipelineRun },
+    Begin { caps: gst::Caps, cause: String, run: PipelineRun, last: u64 },
     Write(Unit<gst::Buffer>),
     End,
 }
@@ -226,6 +228,7 @@ impl Recorder {
                         caps,
                         cause: state.cause.clone(),
                         run: self.history.run(),
+                        last: state.last,
                     }];
                     jobs.extend(units.into_iter().map(RecordingJob::Write));
                     jobs
@@ -280,6 +283,8 @@ struct Files {
 struct OpenFile {
     writer: Writer,
     run: PipelineRun,
+    /// The time of the frame that had come last when it was begun.
+    last: u64,
     /// The times of the first and the last frame.
     pts: Option<[u64; 2]>,
     /// When it was begun.
@@ -288,6 +293,11 @@ struct OpenFile {
 
 impl OpenFile {
     fn write(&mut self, unit: Unit<gst::Buffer>) -> Result<(), String> {
+        if self.pts.is_none() {
+            let about = About { run: self.run, first: unit.time, last: self.last, began: self.began };
+            // Without it, only a recording of a process that is killed misses its events.
+            let _ = self.writer.describe(&about);
+        }
         let first = self.pts.map_or(unit.time, |[first, _]| first);
         let shown = unit.payload.pts().map_or(unit.time, gst::ClockTime::nseconds);
         let last = self.pts.map_or(shown, |[_, last]| last.max(shown));
@@ -301,11 +311,12 @@ impl Files {
         let mut writer: Option<OpenFile> = None;
         while let Ok(job) = jobs.recv() {
             match job {
-                RecordingJob::Begin { caps, cause, run } => {
+                RecordingJob::Begin { caps, cause, run, last } => {
                     self.close(writer.take());
                     writer = self.begin(&caps, &cause).map(|writer| OpenFile {
                         writer,
                         run,
+                        last,
                         pts: None,
                         began: milliseconds(),
                     });
@@ -329,7 +340,7 @@ impl Files {
         let begun = if self.room.is_there() {
             Folder::open(&self.folder, Readers::Umask)
                 .map_err(|error| format!("the folder {} cannot be used: {error}", self.folder.display()))
-                .and_then(|folder| Writer::begin(&folder, &name(cause), caps))
+                .and_then(|folder| Writer::begin(folder, &name(cause), caps))
         } else {
             Err(self.room.sentence())
         };
@@ -337,20 +348,21 @@ impl Files {
     }
 
     fn close(&self, open: Option<OpenFile>) {
-        let Some(OpenFile { writer, run, pts, began }) = open else { return };
-        match writer.finish() {
-            Ok(file) => {
-                log::info(format_args!("stream '{}': recorded {}", self.stream, file.display()));
-                lock(&self.counts).written += 1;
-                self.room.look_soon();
-                if let Some((pts, name)) = pts.zip(file.file_name().and_then(|name| name.to_str())) {
-                    // Frames from before the event were received before the file was begun.
-                    let before = i64::try_from((pts[1] - pts[0]) / 1_000_000).unwrap_or(i64::MAX);
-                    let time = [began.saturating_sub(before), milliseconds()];
-                    self.history.recording(run, name.to_owned(), pts, time);
-                }
-            }
-            Err(why) => self.failed(why),
+        let Some(OpenFile { writer, run, last: _, pts, began }) = open else { return };
+        let Finished { file, wrong } = writer.finish();
+        if let Some(why) = wrong {
+            self.failed(why);
+        } else if let Some(file) = &file {
+            log::info(format_args!("stream '{}': recorded {}", self.stream, file.display()));
+            lock(&self.counts).written += 1;
+            self.room.look_soon();
+        }
+        let name = file.as_ref().and_then(|file| file.file_name()).and_then(|name| name.to_str());
+        if let Some((pts, name)) = pts.zip(name) {
+            // Frames from before the event were received before the file was begun.
+            let before = i64::try_from((pts[1] - pts[0]) / 1_000_000).unwrap_or(i64::MAX);
+            let time = [began.saturating_sub(before), milliseconds()];
+            self.history.recording(run, name.to_owned(), pts, time);
         }
     }
 

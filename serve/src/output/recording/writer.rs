@@ -8,9 +8,10 @@ use cudainfer_files::{Access, Folder};
 use gst::prelude::*;
 
 use super::super::fed::{FRAMES, FedPipeline};
+use super::about::About;
 use super::ring::Unit;
 use crate::retention::restore::restore_one;
-use crate::retention::unfinished::{UNFINISHED, name_free, unfinished};
+use crate::retention::unfinished::{UNFINISHED, about, name_free, unfinished};
 
 /// How long the completion of a file may take after its last frame.
 const COMPLETION: gst::ClockTime = gst::ClockTime::from_seconds(30);
@@ -47,21 +48,34 @@ fn elements(caps: &gst::CapsRef) -> Result<[&'static str; 2], String> {
 pub struct Writer {
     pipeline: FedPipeline,
     caps: gst::Caps,
+    folder: Folder,
+    name: String,
     file: PathBuf,
     /// The open file, by whose descriptor filesink writes: so no link can take its place.
     _open: File,
     first: Option<gst::ClockTime>,
 }
 
+/// What has become of a file.
+#[derive(Debug)]
+pub struct Finished {
+    /// Its path, also that of an incomplete file that plays.
+    pub file: Option<PathBuf>,
+    /// Why it is incomplete or has not got its name; a sentence.
+    pub wrong: Option<String>,
+}
+
 impl Writer {
     /// # Errors
     /// A sentence: caps that cannot be recorded, an element that is missing, a file that cannot be made.
-    pub fn begin(folder: &Folder, name: &str, caps: &gst::Caps) -> Result<Self, String> {
+    pub fn begin(folder: Folder, name: &str, caps: &gst::Caps) -> Result<Self, String> {
         let [parser, muxer] = elements(caps)?;
         let file = folder.path().join(name);
+        // What filesink has not written yet, 64 KiB as a rule, would be lost with the process: seconds of a quiet picture.
         let description = format!(
             "{FRAMES} ! {parser} \
-             ! {muxer} fragment-duration=1000 fragment-mode=first-moov-then-finalise ! filesink name=file async=false"
+             ! {muxer} fragment-duration=1000 fragment-mode=first-moov-then-finalise \
+             ! filesink name=file async=false buffer-mode=unbuffered"
         );
         let failed = |why| format!("{} cannot be written: {why}", file.display());
         let pipeline = FedPipeline::new(&description).map_err(failed)?;
@@ -70,7 +84,23 @@ impl Writer {
             folder.file(&format!("{name}{UNFINISHED}"), Access::New).map_err(|e| failed(e.to_string()))?;
         sink.set_property("location", format!("/proc/self/fd/{}", open.as_raw_fd()));
         pipeline.play().map_err(failed)?;
-        Ok(Self { pipeline, caps: caps.clone(), file, _open: open, first: None })
+        Ok(Self {
+            pipeline,
+            caps: caps.clone(),
+            folder,
+            name: name.to_owned(),
+            file,
+            _open: open,
+            first: None,
+        })
+    }
+
+    /// Writes beside it which frames it has, in case the process is killed.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn describe(&self, about: &About) -> std::io::Result<()> {
+        about.write(&self.folder, &self.name)
     }
 
     /// Appends a frame; its memory is shared, not copied.
@@ -98,18 +128,25 @@ impl Writer {
     }
 
     /// Completes the file and gives it its name; waits for the disk.
-    ///
-    /// # Errors
-    /// A sentence; the incomplete file has its name if it plays.
-    pub fn finish(self) -> Result<PathBuf, String> {
+    pub fn finish(self) -> Finished {
         let ended = self.pipeline.end(COMPLETION);
         self.pipeline.stop();
-        if let Err(why) = ended {
-            restore_one(&unfinished(&self.file), &self.file);
-            return Err(self.incomplete(&why));
-        }
-        name_free(&unfinished(&self.file), &self.file)
-            .map_err(|error| format!("{} cannot be given its name: {error}", self.file.display()))
+        let finished = match ended {
+            Ok(()) => match name_free(&unfinished(&self.file), &self.file) {
+                Ok(file) => Finished { file: Some(file), wrong: None },
+                Err(error) => {
+                    let why = format!("{} cannot be given its name: {error}", self.file.display());
+                    Finished { file: None, wrong: Some(why) }
+                }
+            },
+            Err(why) => Finished {
+                file: restore_one(&unfinished(&self.file), &self.file),
+                wrong: Some(self.incomplete(&why)),
+            },
+        };
+        // There is none if no frame was written.
+        let _ = std::fs::remove_file(about(&self.file));
+        finished
     }
 
     fn incomplete(&self, why: &str) -> String {
@@ -132,10 +169,11 @@ mod tests {
         let folder = Folder::open(&root.path().join("door"), Readers::Umask).unwrap();
         std::os::unix::fs::symlink(&outside, folder.path().join("a.mp4.part")).unwrap();
         let caps = gst::Caps::builder("image/jpeg").build();
-        let error = Writer::begin(&folder, "a.mp4", &caps).unwrap_err();
+        let open = || Folder::open(folder.path(), Readers::Umask).unwrap();
+        let error = Writer::begin(open(), "a.mp4", &caps).unwrap_err();
         assert!(error.contains("a.mp4 cannot be written"), "{error}");
         assert_eq!(std::fs::read(&outside).unwrap(), b"precious");
-        drop(Writer::begin(&folder, "b.mp4", &caps).unwrap());
+        drop(Writer::begin(open(), "b.mp4", &caps).unwrap());
         assert!(folder.path().join("b.mp4.part").is_file());
     }
 }

@@ -8,7 +8,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use cudainfer_model::file_of;
@@ -166,27 +166,29 @@ fn is_below(folder: Option<&Path>, model: &Path) -> bool {
 
 /// Whether the configuration names a model for a trtinfer.
 pub fn is_named(config: &Config, model: &str) -> bool {
+    named_models(config).contains(model)
+}
+
+/// The models that the configuration names for its trtinfers.
+pub fn named_models(config: &Config) -> BTreeSet<String> {
     let bare = config.pipelines.keys().map(|name| SourceConfig::bare(name));
     let sources: Vec<SourceConfig> = bare.chain(config.sources.iter().cloned()).collect();
     let mut seen: Vec<FilledDescription> = Vec::new();
+    let mut named = BTreeSet::new();
     for source in &sources {
-        let named = |(key, value): (&String, &Scalar)| key.ends_with(".model") && value.to_string() == model;
-        if source.overrides.iter().any(named) {
-            return true;
-        }
-        let Some(Ok(filled)) =
-            config.pipelines.get(&source.pipeline).map(|pipeline| pipeline.filled_for(source))
+        let own = source.overrides.iter().filter(|(key, _)| key.ends_with(".model"));
+        named.extend(own.map(|(_, value)| value.to_string()));
+        let filled = config.pipelines.get(&source.pipeline).map(|pipeline| pipeline.filled_for(source));
+        let Some(Ok(filled)) = filled.filter(|filled| !matches!(filled, Ok(filled) if seen.contains(filled)))
         else {
             continue;
         };
-        if !seen.contains(&filled) {
-            if Defaults::of(&filled).is_ok_and(|defaults| defaults.has_model(model)) {
-                return true;
-            }
-            seen.push(filled);
+        if let Ok(defaults) = Defaults::of(&filled) {
+            named.extend(defaults.models().cloned());
         }
+        seen.push(filled);
     }
-    false
+    named
 }
 
 fn check_uri(kind: &SourceKind, server: &ServerSettings) -> Result<(), String> {

@@ -158,9 +158,36 @@ fn a_decoder_that_fails_or_panics_ends_its_own_stream_only() {
     }
 }
 
+/// Gives an element of a pipeline another name, of any bytes.
+fn rename(pipeline: &TestPipeline, element: &gst::Element, name: &std::ffi::CStr) {
+    let peer = |pad: &str| element.static_pad(pad).unwrap().peer().unwrap();
+    let (before, after) = (peer("sink"), peer("src"));
+    before.unlink(&element.static_pad("sink").unwrap()).unwrap();
+    element.static_pad("src").unwrap().unlink(&after).unwrap();
+    pipeline.remove(element).unwrap();
+    // SAFETY: the element is alive and has no parent now, and the name ends with a zero.
+    let renamed =
+        unsafe { gst::ffi::gst_object_set_name(element.upcast_ref::<gst::Object>().as_ptr(), name.as_ptr()) };
+    assert_ne!(renamed, 0);
+    pipeline.add(element).unwrap();
+    before.link(&element.static_pad("sink").unwrap()).unwrap();
+    element.static_pad("src").unwrap().link(&after).unwrap();
+}
+
 #[test]
-fn the_decoder_in_c_that_gets_no_tensor_ends_its_own_stream_only() {
-    let bad = stream("stripped", "yolov2c name=mine");
+fn the_decoder_in_c_that_gets_no_tensor_ends_its_own_stream_only_and_is_named_whatever_its_name_is() {
+    for (instance, name, named) in [
+        ("stripped", c"mine", "mine: "),
+        ("stripped-nameless", c"", "yolov2c: "),
+        ("stripped-bytes", c"\xff\xfe", "\u{fffd}\u{fffd}: "),
+    ] {
+        stripped(instance, name, named);
+    }
+}
+
+/// Plays a stream whose decoder in C has this name and gets a frame without its tensor.
+fn stripped(instance: &str, name: &std::ffi::CStr, named: &str) {
+    let bad = stream(instance, "yolov2c name=mine");
     let mut frame = 0;
     let strip = Mutex::new(move |info: &mut gst::PadProbeInfo<'_>| {
         frame += 1;
@@ -169,9 +196,13 @@ fn the_decoder_in_c_that_gets_no_tensor_ends_its_own_stream_only() {
         }
         gst::PadProbeReturn::Ok
     });
-    let pad = bad.element("mine").static_pad("sink").unwrap();
+    let decoder = bad.element("mine");
+    rename(&bad, &decoder, name);
+    let pad = decoder.static_pad("sink").unwrap();
     pad.add_probe(gst::PadProbeType::BUFFER, move |_, info| (strip.lock().unwrap())(info));
-    beside_a_good_one("stripped", &bad).fails_with(&["mine: a frame came without tensors"]);
+    let report = beside_a_good_one(instance, &bad);
+    let sentence = report.fails_with(&["a frame came without tensors"]);
+    assert!(sentence.contains(&format!("{named}a frame")), "{sentence}");
 }
 
 #[test]
