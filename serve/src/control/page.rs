@@ -39,6 +39,7 @@ files![
     "frame.js",
     "ground.js",
     "handle.js",
+    "live-video.js",
     "live-wall.js",
     "live.js",
     "login.js",

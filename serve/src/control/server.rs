@@ -18,6 +18,7 @@ use super::shared::Control;
 use super::table::{Limits, Table};
 use super::tls;
 use crate::fleet::Fleet;
+use crate::output::webrtc::LiveVideo;
 use crate::{config, log, resources};
 
 /// How long sent bytes may remain without an acknowledgement, or unsent because the client reads nothing. A player that pauses
@@ -102,6 +103,7 @@ impl Listener {
             access,
             pictures: Semaphore::new(PICTURES),
             live: LivePictures::default(),
+            video: LiveVideo::new(),
             trials: Arc::new(Semaphore::new(TRIALS)),
         });
         let encrypted = tls.is_some();

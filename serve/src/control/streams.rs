@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::answer::{Body, Refused};
 use super::pipelines::MODEL_LIMIT;
 use super::shared::{Control, ControlState, blocking, blocking_for};
+use super::whep;
 use crate::config::{SourceConfig, read_json};
 use crate::fleet::{Fleet, Refusal};
 use crate::stream::StreamStatus;
@@ -65,7 +66,8 @@ pub fn absent(name: &str) -> Refused {
 }
 
 pub async fn list(State(control): ControlState) -> Result<Json<Value>, Refused> {
-    Ok(Json(json!({ "streams": all(&control).await? })))
+    let streams = all(&control).await?;
+    Ok(Json(json!({ "streams": streams, "webrtc": whep::state(&control.video) })))
 }
 
 pub async fn one(
