@@ -331,4 +331,4 @@ fn candidate(value: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -216,11 +216,22 @@ fn prepare(webrtcbin: &gst::Element, format: &Format) -> Result<(), String> {
         .field("clock-rate", 90_000_i32)
         .build();
     transceiver.set_property("codec-preferences", caps);
-    let agent = webrtcbin.property::<Option<glib::Object>>("ice-agent");
-    if let Some(agent) = agent.filter(|agent| agent.find_property("ice-tcp").is_some()) {
-        agent.set_property("ice-tcp", false);
+    if let Some(agent) = webrtcbin.property::<Option<glib::Object>>("ice-agent") {
+        switch_off(&agent, "ice-tcp");
+        let nice = agent.find_property("agent").and_then(|_| agent.property::<Option<glib::Object>>("agent"));
+        if let Some(nice) = nice {
+            // Nothing here may ask a router to open a port to the outside.
+            switch_off(&nice, "upnp");
+        }
     }
     Ok(())
+}
+
+/// Sets a property to false, if there is one of this name.
+fn switch_off(object: &glib::Object, property: &str) {
+    if object.find_property(property).is_some_and(|spec| spec.value_type() == glib::Type::BOOL) {
+        object.set_property(property, false);
+    }
 }
 
 /// Has webrtcbin answer the offer. Returns its answer, with all addresses of this machine.
@@ -276,6 +287,21 @@ fn nick(object: &gst::Element, property: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_router_is_asked_for_a_port() {
+        gst::init().unwrap();
+        let format = Offer::read(super::super::offer::tests::CHROMIUM).unwrap().formats[0].clone();
+        let Ok(pipeline) = FedPipeline::new(&description_of(&format)) else {
+            return eprintln!("skipped: there is no webrtcbin");
+        };
+        let webrtcbin: gst::Element = pipeline.element("viewer").unwrap();
+        prepare(&webrtcbin, &format).unwrap();
+        let agent = webrtcbin.property::<glib::Object>("ice-agent");
+        assert!(!agent.property::<bool>("ice-tcp"));
+        let nice = agent.property::<glib::Object>("agent");
+        assert!(nice.find_property("upnp").is_none() || !nice.property::<bool>("upnp"));
+    }
 
     #[test]
     fn a_client_that_never_comes_is_silent_for_long_or_goes_is_over() {

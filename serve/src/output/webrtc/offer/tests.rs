@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// What Chromium offers, shortened: audio, and video with VP8, two kinds of H.264 and a codec that is not encoded here.
-const CHROMIUM: &str = "v=0\r\no=- 4611731400430051336 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=group:BUNDLE 0 1\r\na=extmap-allow-mixed\r\n\
+pub const CHROMIUM: &str = "v=0\r\no=- 4611731400430051336 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=group:BUNDLE 0 1\r\na=extmap-allow-mixed\r\n\
     m=audio 9 UDP/TLS/RTP/SAVPF 111\r\nc=IN IP4 0.0.0.0\r\na=ice-ufrag:AAAA\r\na=ice-pwd:asd88fgpdd777uzjYhagZg22\r\na=mid:0\r\na=recvonly\r\n\
     a=rtcp-mux\r\na=rtpmap:111 opus/48000/2\r\n\
     m=video 51000 UDP/TLS/RTP/SAVPF 96 97 102 103 45\r\nc=IN IP4 0.0.0.0\r\n\
