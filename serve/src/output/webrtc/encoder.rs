@@ -81,7 +81,8 @@ const ENCODERS: &[Encoder] = &[
             ("buffer-initial-size", "300"),
             ("buffer-optimal-size", "400"),
             ("buffer-size", "600"),
-            ("threads", "2"),
+            // Several wait for each other by spinning: on a machine that is busy, that takes thirty times as long.
+            ("threads", "1"),
         ],
         bitrate: ("target-bitrate", 1),
         caps: "video/x-vp8",
