@@ -11,13 +11,12 @@ use axum::http::header::{CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use super::answer::{Query, Refused};
 use super::shared::{Control, ControlState, blocking};
 use super::streams::known;
 use crate::output::Drawn;
-use crate::output::webrtc::{Ended, LiveVideo, LiveVideoError, OfferError, Opened};
+use crate::output::webrtc::{Ended, LiveVideoError, OfferError, Opened};
 
 /// How often it is looked whether a client is still there.
 const LOOK: Duration = Duration::from_secs(1);
@@ -44,14 +43,6 @@ impl From<LiveVideoError> for Refused {
             LiveVideoError::Failed(sentence) => (StatusCode::INTERNAL_SERVER_ERROR, sentence),
         };
         Self::new(status, sentence)
-    }
-}
-
-/// What of it can be used here, for `GET /v1/streams`.
-pub fn state(video: &LiveVideo) -> Value {
-    match video.encoders() {
-        Ok(encoders) => json!({ "encoders": encoders }),
-        Err(missing) => json!({ "missing": missing }),
     }
 }
 

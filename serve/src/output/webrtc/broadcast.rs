@@ -8,7 +8,7 @@ use gst::prelude::*;
 use gst_app::{AppSink, AppSrc};
 
 use super::encoder::Encoder;
-use super::viewer::Entrance;
+use super::entrance::Entrance;
 use crate::output::fed::FedPipeline;
 use crate::output::feed::{self, Feed};
 use crate::output::picture::{Drawn, drawing};

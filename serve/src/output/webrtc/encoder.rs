@@ -1,6 +1,6 @@
 //! The encoders of live video, and which of them can be used here.
 
-use super::Codec;
+use super::codec::Codec;
 
 /// An encoder, from raw frames to a stream that its codec's payloader takes. All are set for the least latency: no frame waits for another
 /// one. Key frames are asked for, so their own distance is long.

@@ -5,8 +5,10 @@
 //! because each offer numbers its codecs itself, and with a webrtcbin, so that one that fails or is slow harms no other one ([`viewer`]).
 
 mod broadcast;
+mod codec;
 mod description;
 mod encoder;
+mod entrance;
 mod offer;
 mod viewer;
 
@@ -32,28 +34,6 @@ pub const MOST_OF_A_STREAM: usize = 8;
 
 /// The most clients in all.
 pub const MOST: usize = 32;
-
-/// What browsers decode and encoders make.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Codec {
-    /// H.264, the baseline profile.
-    H264,
-    /// VP8.
-    Vp8,
-}
-
-impl Codec {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::H264, Self::Vp8];
-
-    /// Its name in SDP and in the caps of RTP.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::H264 => "H264",
-            Self::Vp8 => "VP8",
-        }
-    }
-}
 
 /// Why a client gets no video.
 #[derive(Debug, PartialEq, Eq)]

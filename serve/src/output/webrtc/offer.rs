@@ -4,7 +4,7 @@
 //! checked of the rest, so that nothing that a client can think of reaches its parser. The sections that are not used are rejected in the
 //! answer (RFC 8829, 5.3.1).
 
-use super::Codec;
+use super::codec::Codec;
 
 /// The most sections of an offer. A page has one; other players add audio.
 const MOST_SECTIONS: usize = 16;

@@ -1,105 +1,24 @@
 //! One client: the encoder's pictures as packets, and the connection to it.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use gst::glib;
 use gst::prelude::*;
-use gst_app::AppSrc;
 
-use super::Codec;
 use super::broadcast::Audience;
+use super::codec::Codec;
 use super::description::{self, SdpType};
+use super::entrance::Entrance;
 use super::offer::{Format, Offer};
 use crate::output::fed::FedPipeline;
-use crate::unpoisoned::lock;
 
 /// How long webrtcbin may take for a step. It takes milliseconds; a machine that is busy, more.
 const STEP: Duration = Duration::from_secs(5);
 
 /// How long the addresses of this machine are gathered. No server outside is asked, so all are there at once.
 const GATHERING: Duration = Duration::from_secs(3);
-
-/// How long a client may take to connect.
-const CONNECTING: Duration = Duration::from_secs(15);
-
-/// How long a client that was connected may be silent. Clients report what they have received every few seconds.
-const SILENT: Duration = Duration::from_secs(20);
-
-/// The most pictures that wait for the network before they are dropped until the next key frame.
-const WAITING: u64 = 30;
-
-/// Where the connection stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Connection {
-    /// Not yet there, since then.
-    Awaited(Instant),
-    /// There, and last heard of then.
-    There(Instant),
-    Gone,
-}
-
-impl Connection {
-    /// What follows when webrtcbin reports this state.
-    fn after(self, state: &str) -> Self {
-        match (state, self) {
-            ("connected", _) => Self::There(Instant::now()),
-            ("failed" | "closed", _) => Self::Gone,
-            (_, as_before) => as_before,
-        }
-    }
-
-    fn is_over(self) -> bool {
-        match self {
-            Self::Awaited(since) => since.elapsed() > CONNECTING,
-            Self::There(heard) => heard.elapsed() > SILENT,
-            Self::Gone => true,
-        }
-    }
-}
-
-/// What pictures are pushed into.
-#[derive(Debug)]
-pub struct Entrance {
-    source: AppSrc,
-    connection: Mutex<Connection>,
-    /// Whether nothing can be decoded before the next key frame.
-    needs_key: AtomicBool,
-}
-
-impl Entrance {
-    /// Takes a picture of the encoder. Returns whether a key frame is needed.
-    pub fn take(&self, picture: &gst::Buffer, caps: &gst::CapsRef) -> bool {
-        if !matches!(*lock(&self.connection), Connection::There(_)) {
-            return false;
-        }
-        if self.source.current_level_buffers() > WAITING {
-            self.needs_key.store(true, Ordering::Relaxed);
-            return false;
-        }
-        let is_key = !picture.flags().contains(gst::BufferFlags::DELTA_UNIT);
-        if self.needs_key.load(Ordering::Relaxed) {
-            if !is_key {
-                return true;
-            }
-            self.needs_key.store(false, Ordering::Relaxed);
-        }
-        if self.source.caps().is_none_or(|own| *own != *caps) {
-            self.source.set_caps(Some(&caps.to_owned()));
-        }
-        let mut picture = picture.clone();
-        {
-            let picture = picture.make_mut();
-            picture.set_pts(gst::ClockTime::NONE);
-            picture.set_dts(gst::ClockTime::NONE);
-        }
-        // A source that takes nothing any more belongs to a client that is about to be removed.
-        let _ = self.source.push_buffer(picture);
-        false
-    }
-}
 
 /// A client.
 #[derive(Debug)]
@@ -117,11 +36,7 @@ impl Viewer {
     pub fn new(offer: &Offer, format: &Format, audience: &Weak<Audience>) -> Result<(Self, String), String> {
         let pipeline = FedPipeline::new(&description_of(format))?;
         let webrtcbin: gst::Element = pipeline.element("viewer")?;
-        let entrance = Arc::new(Entrance {
-            source: pipeline.source.clone(),
-            connection: Mutex::new(Connection::Awaited(Instant::now())),
-            needs_key: AtomicBool::new(true),
-        });
+        let entrance = Arc::new(Entrance::new(pipeline.source.clone()));
         let viewer = Self { pipeline, entrance };
         viewer.pass_requests_on(audience.clone());
         viewer.follow(&webrtcbin, audience.clone());
@@ -135,7 +50,7 @@ impl Viewer {
 
     /// Whether the client is gone, or has never come.
     pub fn is_over(&self) -> bool {
-        self.pipeline.failure().is_some() || lock(&self.entrance.connection).is_over()
+        self.pipeline.failure().is_some() || self.entrance.is_over()
     }
 
     /// Has the encoder make a key frame when the client reports that a picture is lost.
@@ -160,10 +75,8 @@ impl Viewer {
             let entrance = Weak::clone(&entrance);
             let all = gst::PadProbeType::BUFFER | gst::PadProbeType::BUFFER_LIST;
             pad.add_probe(all, move |_, _| {
-                if let Some(entrance) = entrance.upgrade()
-                    && let Connection::There(heard) = &mut *lock(&entrance.connection)
-                {
-                    *heard = Instant::now();
+                if let Some(entrance) = entrance.upgrade() {
+                    entrance.hear();
                 }
                 gst::PadProbeReturn::Ok
             });
@@ -176,12 +89,7 @@ impl Viewer {
         webrtcbin.connect_notify(Some("connection-state"), move |webrtcbin, _| {
             let Some(entrance) = entrance.upgrade() else { return };
             let state = nick(webrtcbin, "connection-state");
-            let is_new = {
-                let mut connection = lock(&entrance.connection);
-                let before = *connection;
-                *connection = before.after(&state);
-                matches!((before, *connection), (Connection::Awaited(_), Connection::There(_)))
-            };
+            let is_new = entrance.report(&state);
             if let Some(audience) = audience.upgrade().filter(|_| is_new) {
                 audience.begin();
             }
@@ -301,19 +209,5 @@ mod tests {
         assert!(!agent.property::<bool>("ice-tcp"));
         let nice = agent.property::<glib::Object>("agent");
         assert!(nice.find_property("upnp").is_none() || !nice.property::<bool>("upnp"));
-    }
-
-    #[test]
-    fn a_client_that_never_comes_is_silent_for_long_or_goes_is_over() {
-        let long_ago = |ago: Duration| Instant::now().checked_sub(ago).unwrap();
-        let awaited = Connection::Awaited(Instant::now());
-        assert!(!awaited.is_over() && !awaited.after("connecting").is_over());
-        assert!(Connection::Awaited(long_ago(CONNECTING * 2)).is_over());
-        assert!(!Connection::Awaited(long_ago(CONNECTING * 2)).after("connected").is_over());
-        let there = awaited.after("connected");
-        assert!(matches!(there, Connection::There(_)) && !there.is_over());
-        assert_eq!(there.after("disconnected"), there, "it may come back");
-        assert!(Connection::There(long_ago(SILENT * 2)).is_over());
-        assert!(there.after("failed").is_over() && there.after("closed").is_over());
     }
 }
