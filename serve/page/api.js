@@ -27,12 +27,14 @@ export function hasToken() {
 }
 
 /** The service's answer, also 304 where `headers` ask for what has changed. */
-export async function ask(method, path, { body, headers = {}, signal } = {}) {
+export async function ask(method, path, { body, sdp, headers = {}, signal, keepalive = false } = {}) {
   const sent = { ...headers };
   const token = sessionStorage.getItem(KEY);
   if (token) sent.authorization = `Bearer ${token}`;
   if (body !== undefined) sent["content-type"] = "application/json";
-  const options = { method, headers: sent, body: body === undefined ? undefined : JSON.stringify(body), cache: "no-store", signal };
+  if (sdp !== undefined) sent["content-type"] = "application/sdp";
+  const text = body === undefined ? sdp : JSON.stringify(body);
+  const options = { method, headers: sent, body: text, cache: "no-store", signal, keepalive };
   let answer;
   try {
     answer = await fetch(path, options);
@@ -91,6 +93,20 @@ export async function pictures(wanted, width, signal) {
     if (!size) return each;
     at += size;
     return { ...each, jpeg: new Blob([bytes.slice(at - size, at)], { type: "image/jpeg" }) };
+  });
+}
+
+/** Sends the offer of a connection for live video. Returns the service's answer, and the address of the session. */
+export async function startSession(path, sdp, signal) {
+  const answer = await ask("POST", path, { sdp, signal });
+  const session = new URL(answer.headers.get("location"), answer.url).href;
+  return { answer: await body(answer, (answer) => answer.text()), session };
+}
+
+/** Ends a session, also when the page is left. One that is gone already needs no end. */
+export function endSession(session) {
+  ask("DELETE", session, { keepalive: true }).catch((error) => {
+    if (!(error instanceof Refused)) throw error;
   });
 }
 

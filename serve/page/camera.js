@@ -7,10 +7,11 @@ import * as elements from "./elements.js";
 import { frameAspect, frameSize, inFractions } from "./frame.js";
 import * as ground from "./ground.js";
 import { LivePicture } from "./live.js";
+import { LiveVideo } from "./live-video.js";
 import { repeat } from "./repeat.js";
 import { isShown, leave } from "./router.js";
 import * as snapshots from "./snapshots.js";
-import { countText, counts, figures, onState, refresh, streamOf } from "./state.js";
+import { countText, counts, figures, hasVideo, onState, refresh, streamOf } from "./state.js";
 import { showFigures } from "./wall.js";
 import * as zones from "./zones.js";
 
@@ -33,6 +34,22 @@ const picture = new LivePicture($("snapshot"), path, (message) => {
   setText($("no-picture"), message);
   if (!message) $("picture").style.aspectRatio = "";
 });
+/** Whether the video of the shown camera has been asked for. */
+let isVideoAsked = false;
+const video = new LiveVideo(
+  $("live-video"),
+  () => withQuery(ofStream(shown, "/whep"), { overlay: $("overlay").checked, zones: false }),
+  (plays) => {
+    $("live-video").hidden = !plays;
+    $("snapshot").hidden = plays;
+    if (plays) {
+      picture.stop();
+      setText($("no-picture"), "");
+      $("picture").style.aspectRatio = "";
+    } else if (shown !== null) picture.start();
+  },
+  () => state === "playing" && (streamOf(shown)?.["frames-per-second"] ?? 0) >= 1,
+);
 
 function render() {
   if (shown === null || !isShown("camera")) return;
@@ -43,6 +60,11 @@ function render() {
   // Elements are there, and know their models, when it plays. Whoever sets something is not disturbed.
   if (stream.state === "playing" && state !== "playing" && !$("elements").contains(document.activeElement)) elements.load(shown);
   state = stream.state;
+  // Before it plays, there is no frame that could be encoded.
+  if (hasVideo && state === "playing" && !isVideoAsked) {
+    isVideoAsked = true;
+    video.start();
+  }
   const size = frameSize(stream.caps);
   const restarts = Object.values(stream.restarts).reduce((sum, count) => sum + count, 0);
   showFigures($("camera-figures"), [
@@ -93,6 +115,7 @@ export const view = {
     $("camera-title").textContent = shown;
     $("snapshot").removeAttribute("src");
     $("snapshot").alt = `Picture of ${shown}`;
+    $("live-video").setAttribute("aria-label", `Picture of ${shown}`);
     for (const id of ["zone-error", "camera-failure", "no-picture", "hint"]) $(id).textContent = "";
     // All is in its place before the picture comes: nothing moves under a finger.
     $("picture").style.aspectRatio = frameAspect(streamOf(shown)?.caps);
@@ -104,8 +127,10 @@ export const view = {
     snapshots.load(shown);
   },
   hide() {
-    picture.stop();
     shown = null;
+    video.stop();
+    isVideoAsked = false;
+    picture.stop();
     forget();
     elements.load(null);
     snapshots.load(null);
@@ -150,7 +175,10 @@ $("remove").addEventListener("click", () => {
   });
 });
 
-$("overlay").addEventListener("change", () => picture.wake());
+$("overlay").addEventListener("change", () => {
+  if (isVideoAsked) video.renew();
+  picture.wake();
+});
 
 addEventListener("beforeunload", (event) => {
   if (unsaved()) event.preventDefault();

@@ -4,6 +4,8 @@ import { json } from "./api.js";
 import { $, setText } from "./dom.js";
 
 export let streams = [];
+/** Whether the service sends video by WebRTC. */
+export let hasVideo = false;
 /** The counts of each stream's zones, by the stream's name. */
 export let counts = {};
 const listeners = new Set();
@@ -16,6 +18,7 @@ export function onState(run) {
 export async function refresh() {
   const [read, counted] = await Promise.all([json("GET", "v1/streams"), json("GET", "v1/counts")]);
   streams = read.streams;
+  hasVideo = Boolean(read.webrtc?.encoders);
   counts = counted.streams;
   const playing = streams.filter((stream) => stream.state === "playing").length;
   setText($("summary"), `${playing} of ${streams.length} cameras play`);

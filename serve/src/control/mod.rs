@@ -30,6 +30,7 @@ mod streams;
 mod table;
 mod test_picture;
 mod tls;
+mod whep;
 mod zones;
 
 pub use page::OPENAPI;

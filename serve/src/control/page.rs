@@ -40,6 +40,7 @@ files![
     "frame.js",
     "ground.js",
     "handle.js",
+    "live-video.js",
     "live-wall.js",
     "live.js",
     "login.js",

@@ -16,7 +16,7 @@ use super::shared::Control;
 use super::table::Connection;
 use super::{
     configuration, counts, deepstream, discover, elements, event_stream, events, files, health, incoming,
-    live, metrics, page, pipelines, snapshot, streams, test_picture, zones,
+    live, metrics, page, pipelines, snapshot, streams, test_picture, whep, zones,
 };
 
 /// A path and its handlers.
@@ -50,6 +50,8 @@ fn table() -> Vec<Route> {
         route("/v1/streams/{name}/zones", get(zones::read).merge(put(zones::write))),
         route("/v1/streams/{name}/snapshot.jpg", get(snapshot::snapshot)),
         route("/v1/streams/{name}/live.jpg", get(live::live)),
+        route("/v1/streams/{name}/whep", post(whep::open)),
+        route("/v1/streams/{name}/whep/{session}", delete(whep::close)),
         route("/v1/streams/{name}/elements", get(elements::elements)),
         route("/v1/streams/{name}/record", post(files::record)),
         route("/v1/streams/{name}/recordings", get(files::list)),

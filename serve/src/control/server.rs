@@ -19,6 +19,7 @@ use super::table::{Limits, Table};
 use super::tls;
 use crate::fleet::Fleet;
 use crate::onvif::Found;
+use crate::output::webrtc::LiveVideo;
 use crate::{config, log, resources};
 
 /// How long sent bytes may remain without an acknowledgement, or unsent because the client reads nothing. A player that pauses
@@ -104,6 +105,7 @@ impl Listener {
             access,
             pictures: Semaphore::new(PICTURES),
             live: LivePictures::default(),
+            video: LiveVideo::new(),
             trials: Arc::new(Semaphore::new(TRIALS)),
             discovery,
             discovering: Arc::new(Semaphore::new(1)),

@@ -13,6 +13,7 @@ use super::answer::Refused;
 use super::live_pictures::LivePictures;
 use crate::fleet::Fleet;
 use crate::onvif::Found;
+use crate::output::webrtc::LiveVideo;
 
 /// How long the answer to a request may take, unless its handler has a limit of its own.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -27,6 +28,8 @@ pub struct Control {
     pub pictures: Semaphore,
     /// Pictures that are asked for again and again.
     pub live: LivePictures,
+    /// Video by WebRTC.
+    pub video: LiveVideo,
     /// How many sources may be tried at a time. A trial that hangs keeps its turn.
     pub trials: Arc<Semaphore>,
     /// Where probes for cameras are sent.

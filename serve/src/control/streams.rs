@@ -13,6 +13,7 @@ use super::pipelines::MODEL_LIMIT;
 use super::shared::{Control, ControlState, blocking, blocking_for};
 use crate::config::{SourceConfig, read_json};
 use crate::fleet::{Fleet, Refusal};
+use crate::output::webrtc::LiveVideo;
 use crate::stream::StreamStatus;
 
 impl From<Refusal> for Refused {
@@ -64,8 +65,17 @@ pub fn absent(name: &str) -> Refused {
     )
 }
 
+/// Whether live video is possible here, so that a page does not ask for it in vain.
+fn live_video(video: &LiveVideo) -> Value {
+    match video.encoders() {
+        Ok(encoders) => json!({ "encoders": encoders }),
+        Err(missing) => json!({ "missing": missing }),
+    }
+}
+
 pub async fn list(State(control): ControlState) -> Result<Json<Value>, Refused> {
-    Ok(Json(json!({ "streams": all(&control).await? })))
+    let streams = all(&control).await?;
+    Ok(Json(json!({ "streams": streams, "webrtc": live_video(&control.video) })))
 }
 
 pub async fn one(

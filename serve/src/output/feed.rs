@@ -47,17 +47,26 @@ impl Feed {
     pub fn push(&self, frame: &gst::Buffer, caps: &gst::Caps) {
         let mut sources = lock(&self.0);
         sources.retain(|source| {
-            let mut frame = frame.clone();
-            {
-                let frame = frame.make_mut();
-                frame.set_pts(gst::ClockTime::NONE);
-                frame.set_dts(gst::ClockTime::NONE);
-            }
-            if source.caps().as_ref() != Some(caps) {
-                source.set_caps(Some(caps));
-            }
             // A source is flushing while its pipeline starts, and returns EOS when it has ended.
-            !matches!(source.push_buffer(frame), Err(gst::FlowError::Eos))
+            !matches!(push_into(source, frame, caps), Err(gst::FlowError::Eos))
         });
     }
+}
+
+/// Pushes a frame of these caps into a source of another pipeline, where it gets the time of its arrival.
+pub fn push_into(
+    source: &AppSrc,
+    frame: &gst::Buffer,
+    caps: &gst::Caps,
+) -> Result<gst::FlowSuccess, gst::FlowError> {
+    let mut frame = frame.clone();
+    {
+        let frame = frame.make_mut();
+        frame.set_pts(gst::ClockTime::NONE);
+        frame.set_dts(gst::ClockTime::NONE);
+    }
+    if source.caps().as_ref() != Some(caps) {
+        source.set_caps(Some(caps));
+    }
+    source.push_buffer(frame)
 }

@@ -18,6 +18,7 @@ mod recording;
 mod rtsp;
 mod samples;
 mod snapshots;
+pub mod webrtc;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

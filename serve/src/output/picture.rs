@@ -66,6 +66,21 @@ pub enum Drawn {
     All,
 }
 
+/// The elements that download frames and draw on them. Lines and letters become smaller with a picture that is `times` as small as its
+/// frame, so that they are drawn larger on the frame.
+pub(super) fn drawing(drawn: Drawn, times: u32, labels: bool) -> String {
+    let size = match times {
+        0 | 1 => String::new(),
+        _ => format!("thickness={} text-scale={}", (2 * times).min(100), times.min(16)),
+    };
+    let size = if labels { size } else { format!("{size} labels=false confidences=false") };
+    match drawn {
+        Drawn::Nothing => "cudainferdownload".to_owned(),
+        Drawn::Objects => format!("{DRAW} trail-length=0 zones=false {size}"),
+        Drawn::All => format!("{DRAW} trail-length=0 {size}"),
+    }
+}
+
 /// A pipeline that makes one small picture after the other of frames of the same caps.
 pub struct Painter {
     pipeline: FedPipeline,
@@ -110,19 +125,8 @@ impl Painter {
     fn description(caps: &gst::Caps, width: u32, drawn: Drawn) -> String {
         let frame = gst_video::VideoInfo::from_caps(caps).map_or(width, |info| info.width().max(16));
         let width = width.min(frame).next_multiple_of(2);
-        // Lines and letters become smaller with the picture, so that they are drawn larger on the frame. In the smallest pictures,
-        // labels would hide the objects: identities stay.
-        let times = frame.div_ceil(width);
-        let size = match times {
-            0 | 1 => String::new(),
-            _ => format!("thickness={} text-scale={}", (2 * times).min(100), times.min(16)),
-        };
-        let size = if width < LABELLED { format!("{size} labels=false confidences=false") } else { size };
-        let frames = match drawn {
-            Drawn::Nothing => "cudainferdownload".to_owned(),
-            Drawn::Objects => format!("{DRAW} trail-length=0 zones=false {size}"),
-            Drawn::All => format!("{DRAW} trail-length=0 {size}"),
-        };
+        // In the smallest pictures, labels would hide the objects: identities stay.
+        let frames = drawing(drawn, frame.div_ceil(width), width >= LABELLED);
         format!(
             "{FRAMES} ! {frames} ! videoconvertscale \
              ! video/x-raw,format=I420,pixel-aspect-ratio=1/1,width={width},height={} ! jpegenc quality=75 \

@@ -16,8 +16,9 @@ const PIPELINE: &str = "documented";
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
 /// Answers that a test cannot cause at will: for a stream that has not started yet, a picture that fails, a service that is
-/// stopping, a model that changes while another one does, a database that cannot be read for a moment, and sources that hang.
-const NOT_PROVOKED: [&str; 14] = [
+/// stopping, a model that changes while another one does, a database that cannot be read for a moment, sources that hang, and live video
+/// that is not installed or fails.
+const NOT_PROVOKED: [&str; 16] = [
     "post /v1/discover 409",
     "post /v1/discover 503",
     "post /v1/discover/profiles 503",
@@ -32,7 +33,15 @@ const NOT_PROVOKED: [&str; 14] = [
     "post /v1/test-picture 504",
     "post /v1/streams 503",
     "put /v1/pipelines/{name}/model 503",
+    "post /v1/streams/{name}/whep 500",
+    "post /v1/streams/{name}/whep 501",
 ];
+
+/// What a client offers that decodes VP8.
+const OFFER: &str = "v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\nm=video 9 UDP/TLS/RTP/SAVPF 96\r\nc=IN IP4 0.0.0.0\r\na=mid:0\r\n\
+    a=recvonly\r\na=rtcp-mux\r\na=setup:actpass\r\na=ice-ufrag:abcd\r\na=ice-pwd:abcdefghijklmnopqrstuv\r\n\
+    a=fingerprint:sha-256 19:E2:1C:3B:4B:9F:81:E6:B8:5C:F4:A5:A8:D8:73:04:BB:05:2F:70:9F:04:A9:0E:05:E9:26:33:E8:70:88:A2\r\n\
+    a=rtpmap:96 VP8/90000\r\n";
 
 /// The description, and the answers of it that were seen.
 struct Description {
@@ -86,7 +95,7 @@ impl Description {
 /// The path with a name in place of `{name}`.
 fn actual(path: &str) -> String {
     let name = if path.contains("pipelines") { PIPELINE } else { "door" };
-    path.replace("{name}", name).replace("{file}", "none")
+    path.replace("{name}", name).replace("{file}", "none").replace("{session}", "none")
 }
 
 #[test]
@@ -123,6 +132,7 @@ fn what_is_documented_is_answered_as_it_is_documented() {
     files(&mut api, &folder);
     history(&mut api);
     models(&mut api);
+    let has_video = live_video(&mut api);
     for path in [
         "/",
         "/v1/openapi.json",
@@ -165,6 +175,7 @@ fn what_is_documented_is_answered_as_it_is_documented() {
     let unseen: Vec<_> = all
         .iter()
         .filter(|what| !api.seen.contains(*what) && !NOT_PROVOKED.contains(&what.as_str()))
+        .filter(|what| has_video || !what.contains("/whep"))
         .collect();
     assert!(unseen.is_empty(), "documented, but never answered: {unseen:#?}");
 }
@@ -175,7 +186,8 @@ fn refusals(api: &mut Description, method: &str, path: &str, operation: &Value, 
     let token = ("authorization", bearer.as_str());
     let upper = method.to_uppercase();
     let open = operation["security"] == json!([]);
-    let json = ("content-type", "application/json");
+    let is_sdp = !operation["requestBody"]["content"]["application/sdp"].is_null();
+    let json = ("content-type", if is_sdp { "application/sdp" } else { "application/json" });
     let mut refuse = |status: u16, headers: &[(&str, &str)], body: Option<&[u8]>| {
         let answer = ask(&upper, url, headers, body);
         assert_eq!(answer.status, status, "{method} {path}: {answer:?}");
@@ -289,6 +301,44 @@ fn streams(api: &mut Description) {
         "STREAM_REMOVE_SUCCESS"
     );
     assert_eq!(api.ask("post", remove, remove, Some(&message("camera_remove"))).status, 404);
+}
+
+/// Live video, if it is possible here; returns whether it is.
+fn live_video(api: &mut Description) -> bool {
+    let list = api.ask("get", "/v1/streams", "/v1/streams", None).json();
+    if list["webrtc"]["missing"].is_string() {
+        assert!(
+            std::env::var_os("CUDAINFER_TEST_ALL").is_none(),
+            "{list}: for_tests=yes scripts/setup installs it"
+        );
+        return false;
+    }
+    let (path, one) = ("/v1/streams/{name}/whep", "/v1/streams/{name}/whep/{session}");
+    let ask = |api: &mut Description, stream: &str, offer: &str| {
+        let headers = [("authorization", &*format!("Bearer {TOKEN}")), ("content-type", "application/sdp")];
+        let url = format!("{}/v1/streams/{stream}/whep", api.url);
+        let answer = ask("POST", &url, &headers, Some(offer.as_bytes()));
+        api.compare("post", path, &answer);
+        answer
+    };
+    let dead = json!({"name": "dead", "uri": "rtsp://127.0.0.1:1/none", "pipeline": "plain"});
+    assert_eq!(api.ask("post", "/v1/streams", "/v1/streams", Some(&dead)).status, 201);
+    for (stream, offer, status) in [
+        ("dead", OFFER, 503),
+        ("nobody", OFFER, 404),
+        ("door", &OFFER.replace("VP8", "AV1"), 406),
+        ("door", &OFFER.replace("m=video", "m=audio"), 400),
+    ] {
+        let answer = ask(api, stream, offer);
+        assert_eq!(answer.status, status, "{stream}: {answer:?}");
+    }
+    assert_eq!(api.ask("delete", "/v1/streams/{name}", "/v1/streams/dead", None).status, 204);
+    let answer = ask(api, "door", OFFER);
+    assert_eq!(answer.status, 201, "{answer:?}");
+    let here = format!("/v1/streams/door/{}", answer.headers["location"].to_str().unwrap());
+    assert_eq!(api.ask("delete", one, &here, None).status, 204);
+    assert_eq!(api.ask("delete", one, &here, None).status, 404);
+    true
 }
 
 fn test_pictures(api: &mut Description) {
