@@ -245,7 +245,7 @@ mod tests {
                 send.send(!is_delta).unwrap();
                 gst::PadProbeReturn::Ok
             });
-            let mut next = |value: u8| {
+            let next = |value: u8| {
                 let mut frame = gst::Buffer::with_size(64 * 48 * 3 / 2).unwrap();
                 frame.get_mut().unwrap().map_writable().unwrap().fill(value);
                 feed.push(&frame, &caps);
