@@ -129,14 +129,15 @@ impl Maker {
     fn make(&self, croppers: &mut Croppers, held: &HeldFrame, wanted: Vec<WantedPicture>) {
         for (mark, kind, place) in wanted {
             let made = self.jpeg(croppers, held, place);
-            self.describer.own_picture(mark, made.as_deref().ok());
-            match made.and_then(|jpeg| self.write(mark, &kind, &jpeg)) {
+            match made.as_deref().map_err(Clone::clone).and_then(|jpeg| self.write(mark, &kind, jpeg)) {
                 Ok(file) => {
                     lock(&self.counts).written += 1;
                     self.history.event_picture(mark, file);
                 }
                 Err(why) => self.failed(why),
             }
+            // The event has its picture when it gets the words of it.
+            self.describer.own_picture(mark, made.as_deref().ok());
         }
     }
 

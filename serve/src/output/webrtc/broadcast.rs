@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn the_picture_after_a_request_is_a_key_frame_with_every_encoder_that_is_installed() {
-        gst::init().unwrap();
+        cudainfer_tests::init();
         let caps: gst::Caps = "video/x-raw,format=I420,width=64,height=48,framerate=15/1".parse().unwrap();
         for encoder in super::super::encoder::installed().unwrap_or_default() {
             let feed = Arc::new(Feed::default());
@@ -246,6 +246,8 @@ mod tests {
                 gst::PadProbeReturn::Ok
             });
             let next = |value: u8| {
+                // One that comes sooner is left out.
+                std::thread::sleep(Duration::from_secs(2) / FASTEST);
                 let mut frame = gst::Buffer::with_size(64 * 48 * 3 / 2).unwrap();
                 frame.get_mut().unwrap().map_writable().unwrap().fill(value);
                 feed.push(&frame, &caps);

@@ -180,7 +180,8 @@ mod tests {
     fn the_description_of_every_encoder_that_is_installed_can_be_parsed() {
         gst::init().unwrap();
         for encoder in ENCODERS.iter().filter(|encoder| gst::ElementFactory::find(encoder.name).is_some()) {
-            let description = encoder.description(640 * 360);
+            // Caps at the end need something after them.
+            let description = format!("{} ! fakesink", encoder.description(640 * 360));
             gst::parse::bin_from_description(&description, true)
                 .unwrap_or_else(|e| panic!("{description}: {e}"));
         }
