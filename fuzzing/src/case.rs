@@ -6,8 +6,9 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::{Target, memory};
 
-/// What a reader may allocate, however little it reads: buffers, errors, and vectors that grow by doubling.
-const ALLOWANCE: usize = 256 * 1024;
+/// What a reader may allocate, however little it reads: buffers (that for checksums of files has 256 KB), errors, and vectors that grow by
+/// doubling.
+const ALLOWANCE: usize = 512 * 1024;
 /// The longest that a case may compute. That is no time of a clock on the wall, which a busy machine would lengthen.
 const LONGEST: Duration = Duration::from_secs(1);
 
