@@ -315,8 +315,11 @@ mod tests {
                 let Ok(caps) = text.replace('\0', "").parse::<gst::Caps>() else { return };
                 let _ = ModelOutputs::of(&caps);
                 loaded_model(&caps);
-                (of_regions(&caps), of_objects(&caps), are_tiles(&caps));
-                (frame_size(&caps), frame_rate(&caps));
+                of_regions(&caps);
+                of_objects(&caps);
+                are_tiles(&caps);
+                frame_size(&caps);
+                frame_rate(&caps);
                 misfit(&caps, &any_video());
                 without_tensors(&caps);
             });
