@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use cudainfer_tests::{files_below, root};
 
 /// Folders whose sources and pages are read.
-const FOLDERS: [&str; 16] = [
+const FOLDERS: [&str; 17] = [
     "batch",
     "benches",
     "brokers",
@@ -14,6 +14,7 @@ const FOLDERS: [&str; 16] = [
     "examples",
     "files",
     "fused",
+    "fuzzing",
     "kernels",
     "launch",
     "model",

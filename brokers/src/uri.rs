@@ -373,4 +373,15 @@ mod tests {
             assert!(is_uri(uri), "{uri}");
         }
     }
+
+    #[test]
+    fn fuzz_destination() {
+        cudainfer_fuzzing::Target::new(env!("CARGO_MANIFEST_DIR"), "destination").run_text(|text| {
+            let (uri, topic) = text.split_once('\n').unwrap_or((text, "a/b"));
+            without_login(uri);
+            if let Ok(destination) = Destination::parse(uri) {
+                let _ = destination.check_topic(topic);
+            }
+        });
+    }
 }

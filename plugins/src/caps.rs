@@ -300,3 +300,28 @@ impl ModelOutputs {
             .ok_or("the frames carry a network's input but not its outputs. Put trtinfer before this element")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a pipeline's author or another element writes into caps, as text.
+    #[test]
+    fn fuzz_caps() {
+        gst::init().unwrap();
+        cudainfer_fuzzing::Target::new(env!("CARGO_MANIFEST_DIR"), "caps")
+            .with_ratio(100) // an output of five bytes is a name and dimensions
+            .run_text(|text| {
+                let Ok(caps) = text.replace('\0', "").parse::<gst::Caps>() else { return };
+                let _ = ModelOutputs::of(&caps);
+                loaded_model(&caps);
+                of_regions(&caps);
+                of_objects(&caps);
+                are_tiles(&caps);
+                frame_size(&caps);
+                frame_rate(&caps);
+                misfit(&caps, &any_video());
+                without_tensors(&caps);
+            });
+    }
+}

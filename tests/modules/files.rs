@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 
 use cudainfer_tests::{files_below, root};
 
-const CRATES: [&str; 12] = [
+const CRATES: [&str; 13] = [
     "batch",
     "benches",
     "brokers",
     "files",
     "fused",
+    "fuzzing",
     "kernels",
     "launch",
     "model",
@@ -82,6 +83,7 @@ fn every_source_file_is_a_module_of_a_crate() {
         "brokers",
         "files",
         "fused",
+        "fuzzing",
         "kernels/src",
         "kernels/tests",
         "launch",

@@ -365,4 +365,15 @@ mod tests {
         assert!(matches!(refusal("Authorization Violation"), Failure::Denied(_)));
         assert!(matches!(refusal("Stale Connection"), Failure::Lost(_)));
     }
+
+    #[test]
+    fn fuzz_nats_answer() {
+        // A value of JSON takes 32 bytes where the text has two, in a vector that grows by doubling.
+        cudainfer_fuzzing::Target::new(env!("CARGO_MANIFEST_DIR"), "nats_answer").with_ratio(100).run(
+            |bytes| {
+                let _ = answer(None, bytes);
+                refusal(&String::from_utf8_lossy(bytes));
+            },
+        );
+    }
 }

@@ -151,4 +151,16 @@ pub(super) mod tests {
         encode_old(&message, &mut old);
         assert_eq!(first(&old), Some(Record { message, sequence: None, skipped: 0, size: size - 8 }));
     }
+
+    #[test]
+    fn fuzz_spool() {
+        cudainfer_fuzzing::Target::new(env!("CARGO_MANIFEST_DIR"), "spool").run(|bytes| {
+            let mut rest = bytes;
+            while let Some(record) = first(rest) {
+                assert!(record.size > 0 && record.skipped + record.size <= rest.len());
+                rest = &rest[record.skipped + record.size..];
+            }
+            lost(rest);
+        });
+    }
 }

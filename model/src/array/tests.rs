@@ -197,3 +197,14 @@ fn an_archive_that_was_written_is_read_again_with_all_its_arrays_and_their_names
     std::fs::write(&path, &changed).unwrap();
     assert!(Array::read_all(&path, 1 << 20).unwrap_err().contains("CRC-32"));
 }
+
+#[test]
+fn fuzz_array() {
+    let file = cudainfer_fuzzing::CaseFile::new("a.npz");
+    // What is compressed may be 1032 times as large; the bytes of an array are there once while it is read.
+    cudainfer_fuzzing::Target::new(env!("CARGO_MANIFEST_DIR"), "array").with_ratio(1100).run(move |bytes| {
+        let path = file.with(bytes);
+        let _ = Array::read(path, "a");
+        let _ = Array::read_all(path, 1 << 20);
+    });
+}

@@ -9,9 +9,12 @@ impl KeyFile {
     /// Reads the text of a file.
     ///
     /// # Errors
-    /// The sentence that GLib has for it.
+    /// The sentence that GLib has for it; there is a NUL in it, where GLib would take it to end.
     pub(super) fn of(text: &str) -> Result<Self, String> {
         let message = |error: glib::Error| error.message().to_owned();
+        if text.contains('\0') {
+            return Err("there is a NUL in it, and it must be text".into());
+        }
         let file = glib::KeyFile::new();
         file.load_from_data(text, glib::KeyFileFlags::NONE).map_err(message)?;
         let mut sections = BTreeMap::new();

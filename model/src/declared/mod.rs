@@ -8,6 +8,8 @@
 
 mod claim;
 mod deeplabcut;
+#[cfg(test)]
+mod fuzz;
 mod huggingface;
 mod key_file;
 mod libreyolo;

@@ -274,9 +274,17 @@ mod tests {
             ("[modelinfo]\nversion=2.0", "its version is '2.0'"),
             ("[modelinfo]\nversion=one", "its version is 'one'"),
             ("no key file", "Key file"),
+            ("[modelinfo]\nversion=1.0\n[a]\nid=x\0\n", "a NUL in it"),
         ] {
             let why = parse(text, "m.modelinfo").unwrap_err();
             assert!(why.contains(sentence), "{text}: {why}");
         }
+    }
+
+    #[test]
+    fn fuzz_modelinfo() {
+        cudainfer_fuzzing::Target::new(env!("CARGO_MANIFEST_DIR"), "modelinfo")
+            .with_ratio(100) // a section has a table, and may have one byte
+            .run_text(|text| drop(parse(text, "a.modelinfo")));
     }
 }

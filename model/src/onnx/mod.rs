@@ -7,6 +7,8 @@ mod batch;
 mod channels_last;
 mod endings;
 mod float16;
+#[cfg(test)]
+mod fuzz;
 mod message;
 mod metadata;
 mod operators;

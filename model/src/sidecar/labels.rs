@@ -97,4 +97,11 @@ mod tests {
         std::fs::write(&path, "\u{feff}person\r\ncar\r\n").unwrap();
         assert_eq!(labels(&path).unwrap(), ["person", "car"]);
     }
+
+    #[test]
+    fn fuzz_labels() {
+        cudainfer_fuzzing::Target::new(env!("CARGO_MANIFEST_DIR"), "labels")
+            .with_ratio(100) // an empty name has 24 bytes and a line end
+            .run_text(|text| drop(parse(text)));
+    }
 }

@@ -121,3 +121,21 @@ impl Sidecar {
         Ok(sidecar)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use cudainfer_fuzzing::{CaseFile, Target};
+
+    use super::*;
+
+    #[test]
+    fn fuzz_sidecar() {
+        let file = CaseFile::new("model.toml");
+        // Each `[constants.A]` has a value with the fields of all kinds.
+        Target::new(env!("CARGO_MANIFEST_DIR"), "sidecar").with_ratio(200).run(move |bytes| {
+            if let Ok(sidecar) = Sidecar::beside(&file.with(bytes).with_extension("onnx")) {
+                let _ = sidecar.check_names();
+            }
+        });
+    }
+}

@@ -68,4 +68,11 @@ mod tests {
             assert!(error.contains(why) && error.contains("Write each polygon"), "{error}");
         }
     }
+
+    #[test]
+    fn fuzz_motion_mask() {
+        cudainfer_fuzzing::Target::new(env!("CARGO_MANIFEST_DIR"), "motion_mask")
+            .with_ratio(40) // a number of two bytes has eight, and is there twice
+            .run_text(|text| drop(polygons(text, [640, 480])));
+    }
 }

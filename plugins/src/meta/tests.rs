@@ -215,3 +215,26 @@ proptest! {
         prop_assert!(at > 25, "only {at} strings");
     }
 }
+
+/// Parameters of a region as other elements could write them, one a line in GStreamer's own form.
+#[test]
+fn fuzz_params() {
+    gst::init().unwrap();
+    cudainfer_fuzzing::Target::new(env!("CARGO_MANIFEST_DIR"), "params")
+        .with_ratio(100) // a name of two bytes is a text
+        .run_text(|text| {
+            let mut frame = gst::Buffer::new();
+            let buffer = frame.get_mut().unwrap();
+            let mut meta = gst_video::VideoRegionOfInterestMeta::add(buffer, "car", (1, 2, 3, 4));
+            for param in text.replace('\0', "").lines().filter_map(|line| line.parse::<gst::Structure>().ok())
+            {
+                meta.add_param(param);
+            }
+            for object in objects(buffer) {
+                if let Some(points) = &object.keypoints {
+                    points.outline();
+                    points.place(u32::MAX);
+                }
+            }
+        });
+}

@@ -103,4 +103,15 @@ mod tests {
             assert!(error.ends_with("Write {source}, {kind} or {stream}"), "{error}");
         }
     }
+
+    #[test]
+    fn fuzz_topic() {
+        cudainfer_fuzzing::Target::new(env!("CARGO_MANIFEST_DIR"), "topic")
+            .with_ratio(40) // a placeholder is a part of the topic, and so is the text before it
+            .run_text(|text| {
+                if let Ok(topic) = Topic::parse(text) {
+                    topic.fill("a/b#", RecordKind::Frames, "s s");
+                }
+            });
+    }
 }

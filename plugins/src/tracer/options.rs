@@ -177,4 +177,11 @@ mod tests {
             assert_eq!(Options::read(text).0.table(), table, "{text}");
         }
     }
+
+    #[test]
+    fn fuzz_tracer_options() {
+        cudainfer_fuzzing::Target::new(env!("CARGO_MANIFEST_DIR"), "tracer_options")
+            .with_ratio(200) // an option that is not known has a sentence
+            .run_text(|text| drop(Options::read(text)));
+    }
 }

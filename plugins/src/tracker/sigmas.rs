@@ -111,4 +111,11 @@ mod tests {
             assert!(error.contains(&format!("'{wrong}'")) && error.contains("POINT=NUMBER"), "{error}");
         }
     }
+
+    #[test]
+    fn fuzz_sigmas() {
+        cudainfer_fuzzing::Target::new(env!("CARGO_MANIFEST_DIR"), "sigmas")
+            .with_ratio(40) // a point of three bytes has a text and a number
+            .run_text(|text| drop(text.parse::<Sigmas>()));
+    }
 }

@@ -258,4 +258,11 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn fuzz_zones() {
+        cudainfer_fuzzing::Target::new(env!("CARGO_MANIFEST_DIR"), "zones")
+            .with_ratio(100) // a zone of ten bytes is a struct of 300
+            .run_text(|text| drop(zones(text)));
+    }
 }

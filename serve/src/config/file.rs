@@ -377,4 +377,20 @@ override = { "identity.sync" = true }
         let text = read(&GOOD.replace("stall = 4", "stal = 4")).unwrap_err().to_string();
         assert_eq!(text, "serve.toml:5: there is no key 'stal': 'stall' is probably meant");
     }
+
+    #[test]
+    fn fuzz_config() {
+        // Each `[[source]]` has the fields of all keys.
+        cudainfer_fuzzing::Target::new(env!("CARGO_MANIFEST_DIR"), "config").with_ratio(300).run_text(
+            |text| {
+                let Ok(config) = Config::read(text, Path::new("serve.toml")) else { return };
+                for source in &config.sources {
+                    let _ = crate::config::SourceKind::parse(&source.uri);
+                    if let Some(pipeline) = config.pipelines.get(&source.pipeline) {
+                        let _ = pipeline.filled_for(source);
+                    }
+                }
+            },
+        );
+    }
 }

@@ -56,4 +56,19 @@ mod tests {
             assert_eq!(result, expected);
         }
     }
+
+    #[test]
+    fn fuzz_source_json() {
+        // A value of JSON takes 32 bytes where the text has two, and a zone has the fields of all keys.
+        cudainfer_fuzzing::Target::new(env!("CARGO_MANIFEST_DIR"), "source_json").with_ratio(300).run(
+            |bytes| {
+                let Ok(value) = serde_json::from_slice::<serde_json::Value>(bytes) else { return };
+                if let Ok(source) = read_json::<SourceConfig>(value) {
+                    let _ = source.check();
+                    let shown = source.uri.to_string();
+                    source.uri.hide_in(&shown);
+                }
+            },
+        );
+    }
 }

@@ -199,4 +199,20 @@ mod tests {
             assert!(refused.sentence.contains(part), "{}", refused.sentence);
         }
     }
+
+    #[test]
+    fn fuzz_query() {
+        let uri = |text: &str| format!("/v1/events?{text}").parse::<axum::http::Uri>().ok();
+        cudainfer_fuzzing::Target::new(env!("CARGO_MANIFEST_DIR"), "query").run_text(move |text| {
+            let Some(uri) = uri(text) else { return };
+            if let Ok(axum::extract::Query(query)) = axum::extract::Query::<EventQuery>::try_from_uri(&uri) {
+                let _ = query.filter();
+            }
+            if let Ok(axum::extract::Query(query)) = axum::extract::Query::<SeriesQuery>::try_from_uri(&uri)
+                && let Ok(filter) = query.filter(1_800_000_000_000)
+            {
+                assert!((filter.to - filter.from) / filter.step <= MOST_STEPS);
+            }
+        });
+    }
 }

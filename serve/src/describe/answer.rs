@@ -204,4 +204,15 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn fuzz_chat() {
+        // A value of JSON takes 32 bytes where the text has two, in a vector that grows by doubling.
+        cudainfer_fuzzing::Target::new(env!("CARGO_MANIFEST_DIR"), "chat").with_ratio(100).run(|bytes| {
+            if let Ok((words, _)) = words(bytes, 40, Some("sk-secret")) {
+                assert!(words.chars().count() <= 40 && !words.contains("sk-secret"), "{words}");
+            }
+            complaint(bytes, Some("sk-secret"));
+        });
+    }
 }

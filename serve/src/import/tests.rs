@@ -337,3 +337,37 @@ fn what_is_no_configuration_is_refused_in_a_sentence() {
     }
     assert!(import(Path::new("/dev/zero")).is_err());
 }
+
+/// The files that a case of [`fuzz_deepstream`] may have.
+const FILES: [&str; 8] =
+    ["app.txt", "app.yml", "yolo.txt", "make.txt", "sort.yml", "rules.txt", "sensors.txt", "net.yml"];
+
+/// A case is a folder: each of its files begins with a form feed and its name.
+#[test]
+fn fuzz_deepstream() {
+    let app = cudainfer_fuzzing::CaseFile::new(FILES[0]);
+    // A group of four bytes is a struct with a table, and what is not known is reported in a sentence.
+    cudainfer_fuzzing::Target::new(env!("CARGO_MANIFEST_DIR"), "deepstream").with_ratio(1000).run_text(
+        move |text| {
+            for name in FILES {
+                let part = text.split('\u{c}').find_map(|part| part.strip_prefix(name)?.strip_prefix('\n'));
+                let path = app.folder().join(name);
+                match part {
+                    Some(part) => fs::write(path, part).unwrap(),
+                    None => drop(fs::remove_file(path)),
+                }
+            }
+            for name in ["app.txt", "app.yml"] {
+                if let Ok(imported) = import(&app.folder().join(name)) {
+                    let read = crate::config::Config::read(&imported.config, Path::new("serve.toml"));
+                    assert!(
+                        toml::from_str::<Table>(&imported.config).is_ok(),
+                        "{read:?}: {}",
+                        imported.config
+                    );
+                    let _ = imported.report.to_string();
+                }
+            }
+        },
+    );
+}

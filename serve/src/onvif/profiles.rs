@@ -206,4 +206,28 @@ mod tests {
         let (now, later) = (created(0), created(86_400_000));
         assert!(now.len() == 20 && now.ends_with('Z') && later > now, "{now} {later}");
     }
+
+    /// Has all elements of a tree read as profiles, and all texts as addresses.
+    fn read_all(element: &Element, host: IpAddr) {
+        described(element, String::new());
+        let uri = rtsp_at(&element.text, host);
+        assert!(
+            uri.is_none_or(|uri| uri.split("://").nth(1).is_some_and(|rest| rest.starts_with("192.0.2.7")))
+        );
+        let _ = media_at(&element.text, "http://192.0.2.7:8000/onvif/device_service", host);
+        element.children.iter().for_each(|child| read_all(child, host));
+    }
+
+    #[test]
+    fn fuzz_onvif() {
+        let host = "192.0.2.7".parse().unwrap();
+        cudainfer_fuzzing::Target::new(env!("CARGO_MANIFEST_DIR"), "onvif")
+            .with_ratio(150) // an element of four bytes is a struct of 100, in a vector that grows by doubling
+            .run(move |bytes| {
+                let _ = super::super::camera::read(bytes, host);
+                if let Ok(envelope) = super::super::xml::read(bytes) {
+                    read_all(&envelope, host);
+                }
+            });
+    }
 }

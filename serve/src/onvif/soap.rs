@@ -163,3 +163,19 @@ fn refusal(fault: &Element, request: &'static str) -> CameraError {
     let authorized = reason.to_lowercase().replace(' ', "").contains("notauthorized");
     if denied || authorized { CameraError::Denied(reason) } else { CameraError::Fault { request, reason } }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fuzz_soap() {
+        cudainfer_fuzzing::Target::new(env!("CARGO_MANIFEST_DIR"), "soap")
+            .with_ratio(150) // an element of four bytes is a struct of 100, in a vector that grows by doubling
+            .run(|bytes| {
+                for status in [200, 401, 500] {
+                    let _ = read(status, bytes, "GetProfiles");
+                }
+            });
+    }
+}

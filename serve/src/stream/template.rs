@@ -152,3 +152,27 @@ fn unquoted(value: &str) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fuzz_template() {
+        let values: BTreeMap<String, String> = [("a", "x ! filesink location=y"), ("b", "plain")]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into();
+        cudainfer_fuzzing::Target::new(env!("CARGO_MANIFEST_DIR"), "template")
+            .with_ratio(200) // a word of two bytes is a slice of it, and a name is added to it
+            .run_text(move |text| {
+                let named = super::super::naming::named(text, |word| word.starts_with('q'));
+                let template = Template::of(&named);
+                assert!(!template.text.contains("filesink location=y") || text.contains("location=y"));
+                for slot in &template.slots {
+                    for text in [true, false] {
+                        let _ = slot.value(&values, text);
+                    }
+                }
+            });
+    }
+}

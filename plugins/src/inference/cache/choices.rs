@@ -276,4 +276,11 @@ mod tests {
         assert_eq!(Choices::parse(&choices.to_string()), Some(choices));
         assert_eq!(Choices::parse("nhwc\n"), None);
     }
+
+    #[test]
+    fn fuzz_variants() {
+        cudainfer_fuzzing::Target::new(env!("CARGO_MANIFEST_DIR"), "variants")
+            .with_ratio(60) // a line of two bytes is two texts
+            .run_text(|text| drop(Choices::parse(text)));
+    }
 }

@@ -379,4 +379,20 @@ mod tests {
         assert_eq!(fs::read_to_string(entry.folder().join("engine")).unwrap(), "for another size");
         fs::remove_dir_all(root).unwrap();
     }
+
+    #[test]
+    fn fuzz_checksums() {
+        let root = cudainfer_fuzzing::CaseFile::new("unused");
+        let key = Key { name: "model-0123456789ab".into(), text: "model: 1\n".into() };
+        let entry = Entry::new(root.folder(), key);
+        fs::create_dir(entry.folder()).unwrap();
+        fs::write(entry.folder().join(KEY), "model: 1\n").unwrap();
+        cudainfer_fuzzing::Target::new(env!("CARGO_MANIFEST_DIR"), "checksums")
+            .with_ratio(60) // a line of five bytes is a name and two numbers in a table
+            .run(move |bytes| {
+                fs::write(entry.folder().join(SUMS), bytes).unwrap();
+                let _ = entry.check();
+                let _ = entry.files();
+            });
+    }
 }

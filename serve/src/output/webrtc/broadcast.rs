@@ -212,7 +212,7 @@ impl Drop for Broadcast {
 
 /// The pipeline's description.
 fn description(caps: &gst::CapsRef, drawn: Drawn, encoder: &Encoder) -> String {
-    let info = gst_video::VideoInfo::from_caps(&caps.to_owned()).ok();
+    let info = gst_video::VideoInfo::from_caps(caps).ok();
     let (width, height) = info.map_or((LONGEST, LONGEST), |info| (info.width().max(2), info.height().max(2)));
     let times = width.max(height).div_ceil(LONGEST);
     let pixels = (width / times).saturating_mul(height / times);

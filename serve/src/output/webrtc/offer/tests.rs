@@ -106,3 +106,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn fuzz_offer() {
+    cudainfer_fuzzing::Target::new(env!("CARGO_MANIFEST_DIR"), "offer").run_text(|text| {
+        let Ok(offer) = Offer::read(text) else { return };
+        for format in &offer.formats {
+            let reduced = offer.reduced(format);
+            assert_eq!(reduced.matches("m=").count(), 1, "{reduced}");
+            assert!(reduced.lines().all(|line| line.as_bytes().get(1) == Some(&b'=')), "{reduced}");
+            offer.answer(&reduced);
+        }
+    });
+}
