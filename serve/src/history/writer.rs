@@ -107,8 +107,9 @@ impl Writer {
                 .map_err(StoreError::from);
             match written {
                 Ok((bytes, events)) => {
-                    self.tally.written(batch.len(), bytes);
+                    // Whoever sees that they are written finds that they are announced.
                     events.into_iter().for_each(|event: LiveEvent| self.announcer.announce(event));
+                    self.tally.written(batch.len(), bytes);
                     return;
                 }
                 Err(error @ StoreError::Damaged(_)) => self.mend(error),

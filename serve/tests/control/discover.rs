@@ -93,13 +93,13 @@ fn soap_without_login(request: &str) -> Vec<u8> {
 }
 
 #[test]
-fn garbage_floods_and_addresses_of_others_hide_no_camera_and_lead_nowhere() {
+fn garbage_and_addresses_of_others_hide_no_camera_and_lead_nowhere() {
     let good = FakeCamera::good("127.0.0.1", "urn:uuid:1", "Gate");
     let none: crate::fake_camera::Answers = Arc::new(|_| None);
     let laughs = b"<!DOCTYPE x [<!ENTITY a 'ha'>]><x>&a;</x>".to_vec();
     let garbage =
-        FakeCamera::start("127.0.0.2", vec![vec![0xff; 300], vec![b'<'; 60_000], laughs], Arc::clone(&none));
-    let large = FakeCamera::start("127.0.0.3", vec![vec![b' '; 60_000]], Arc::clone(&none));
+        FakeCamera::start("127.0.0.2", vec![vec![0xff; 300], vec![b'<'; 6000], laughs], Arc::clone(&none));
+    let large = FakeCamera::start("127.0.0.3", vec![vec![b' '; 20_000]], Arc::clone(&none));
     // It answers for the good camera, and for this service itself.
     let other = probe_match(
         "urn:uuid:9",
@@ -107,20 +107,11 @@ fn garbage_floods_and_addresses_of_others_hide_no_camera_and_lead_nowhere() {
         "liar",
     );
     let liar = FakeCamera::start("127.0.0.4", vec![other], Arc::clone(&none));
-    let flood = (0..3000)
-        .map(|number| probe_match(&format!("urn:uuid:f{number}"), "http://{http}/", "flood"))
-        .collect();
-    let flood = FakeCamera::start("127.0.0.5", flood, none);
-    let key = FakeCamera::key(&[&good, &garbage, &large, &liar, &flood]);
+    let key = FakeCamera::key(&[&good, &garbage, &large, &liar]);
     let service = Service::start(&configuration(&key));
     let listed = found(&service);
-    let of = |address: &str| {
-        let cameras = listed["cameras"].as_array().unwrap().iter();
-        cameras.filter(|camera| camera["address"] == address).count()
-    };
-    assert_eq!(of("127.0.0.1"), 1, "{listed:#}");
-    assert!((1..=64).contains(&of("127.0.0.5")), "{listed:#}");
-    assert_eq!(listed["more"], true, "{listed:#}");
+    let cameras = listed["cameras"].as_array().unwrap();
+    assert!(matches!(&cameras[..], [one] if one["address"] == "127.0.0.1"), "{listed:#}");
     let why = |address: &str| {
         let unusable = listed["unusable"].as_array().unwrap().iter();
         unusable
@@ -134,6 +125,19 @@ fn garbage_floods_and_addresses_of_others_hide_no_camera_and_lead_nowhere() {
         matches!(why("127.0.0.4")[..], [one] if one.contains("127.0.0.4, where its answer came from")),
         "{listed:#}"
     );
+}
+
+// Its datagrams fill the socket's buffer, where those of others may be lost: so it is alone here.
+#[test]
+fn of_a_flood_some_are_listed_and_it_is_said_that_there_are_more() {
+    let flood = (0..3000)
+        .map(|number| probe_match(&format!("urn:uuid:f{number}"), "http://{http}/", "flood"))
+        .collect();
+    let flood = FakeCamera::start("127.0.0.5", flood, Arc::new(|_| None));
+    let service = Service::start(&configuration(&FakeCamera::key(&[&flood])));
+    let listed = found(&service);
+    assert!((1..=64).contains(&listed["cameras"].as_array().unwrap().len()), "{listed:#}");
+    assert_eq!(listed["more"], true, "{listed:#}");
 }
 
 #[test]
