@@ -167,11 +167,14 @@ impl Page {
         self.call("Input.dispatchMouseEvent", params);
     }
 
+    /// A place in an element that has come to rest: what is added to a page moves what is in it.
     #[track_caller]
     fn place(&mut self, selector: &str, x: f64, y: f64) -> (f64, f64) {
         let rectangle = format!(
-            "(() => {{ const e = document.querySelector({selector:?}); e.scrollIntoView({{block: 'center'}}); \
-             const b = e.getBoundingClientRect(); return [b.x, b.y, b.width, b.height]; }})()"
+            "(async () => {{ const e = document.querySelector({selector:?}); e.scrollIntoView({{block: 'center'}}); \
+             for (let last = '', same = 0; ;) {{ const b = e.getBoundingClientRect(), now = [b.x, b.y, b.width, b.height]; \
+             same = last === now.join() ? same + 1 : 0; last = now.join(); if (same === 2) return now; \
+             await new Promise((next) => setTimeout(next, 20)); }} }})()"
         );
         let values = self.evaluate(&rectangle);
         let [left, top, width, height] = [0, 1, 2, 3].map(|i| values[i].as_f64().unwrap());

@@ -129,7 +129,7 @@ fn entered(service: &Service, names: &[&str]) {
         let missing = names.iter().any(|name| events.iter().all(|event| event["zone"] != **name));
         if missing {
             enter(service, names);
-            std::thread::sleep(std::time::Duration::from_millis(300));
+            service.goes_on("door");
         }
         !missing
     });

@@ -37,6 +37,7 @@ fn a_zone_that_is_drawn_counts() {
     page.click("#list a", 0.5, 0.5);
     page.wait("document.querySelector('#snapshot').naturalWidth > 0");
     page.wait("document.querySelectorAll('#zones li').length === 1");
+    page.wait("document.querySelector('#elements .setting') !== null");
 
     // A polygon by mouse, and one of its points moved.
     page.click("#new-polygon", 0.5, 0.5);

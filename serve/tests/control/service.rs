@@ -54,6 +54,14 @@ impl Service {
         Self { fleet, server: Some(server), url }
     }
 
+    /// Waits until some more frames of a stream have come.
+    #[track_caller]
+    pub(crate) fn goes_on(&self, stream: &str) {
+        let frames = || get(&format!("{}/v1/streams/{stream}", self.url)).json()["frames"].as_u64().unwrap();
+        let before = frames();
+        until("frames go on", || frames() > before + 10);
+    }
+
     /// Waits until a stream plays and has a frame.
     pub(crate) fn plays(&self, name: &str) {
         until("the stream plays", || self.fleet.last_sample(name).is_some());
