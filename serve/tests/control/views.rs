@@ -195,7 +195,6 @@ fn the_best_pictures_of_tracks_are_read_when_they_are_opened() {
         return eprintln!("skipped: there is no chromium");
     };
     page.wait("document.querySelectorAll('#zones li').length === 1");
-    page.wait("document.querySelector('#elements .setting') !== null");
     assert_eq!(page.evaluate("window.asked.filter((path) => path.includes('snapshots')).length"), json!(0));
     page.click("#snapshots summary", 0.1, 0.5);
     page.wait("document.querySelector('#snapshot-list img')?.naturalWidth > 0");

@@ -93,7 +93,6 @@ fn the_views_are_reached_by_keyboard_and_an_address_leads_to_each() {
     let mut page = Page::open(chromium, &format!("{}/#/camera/door", service.url));
     page.wait("document.title === 'door – cudainfer'");
     page.wait("document.querySelectorAll('#zones li').length === 1");
-    page.wait("document.querySelector('#elements .setting') !== null");
     page.evaluate("document.querySelector('nav a').focus()");
     let reached = |page: &mut Page| page.evaluate("document.activeElement.textContent");
     for (name, title) in [("Events", "Events"), ("Timeline", "Timeline"), ("Setup", "Setup")] {
@@ -112,7 +111,6 @@ fn the_views_are_reached_by_keyboard_and_an_address_leads_to_each() {
     // What is drawn and not saved is left only after a question.
     page.evaluate("location.hash = '#/camera/door'");
     page.wait("document.querySelectorAll('#zones li').length === 1");
-    page.wait("document.querySelector('#elements .setting') !== null");
     page.click("#zones input", 0.5, 0.5);
     page.write("x");
     page.evaluate(
@@ -142,7 +140,6 @@ fn zones_that_somebody_else_changes_are_shown_and_are_drawn_once() {
         window.fetch = (path, options) => { window.asked.push(path); return ask(path, options); };",
     );
     page.wait("document.querySelectorAll('#zones li').length === 1");
-    page.wait("document.querySelector('#elements .setting') !== null");
     page.wait("document.querySelector('#snapshot').naturalWidth > 0");
     // The page draws zones, so that the picture has none.
     let pictures = page.evaluate("window.asked.filter((path) => path.includes('live.jpg'))");
