@@ -81,7 +81,8 @@ pub fn broker(
     deliver(access(options)?, options.spool.as_ref(), counts, report)
 }
 
-/// The same for a webhook that gets each message by itself: the body of a request is the message's payload.
+/// The same for a webhook that gets each message by itself: the body of a request is the message's payload. Messages name it without its
+/// path, which may be a secret.
 ///
 /// # Errors
 /// What is wrong with the options.
@@ -97,8 +98,8 @@ pub fn webhook(
     let files = TlsFiles { ca: options.ca.clone(), ..TlsFiles::default() };
     let tls = destination.tls.then(|| files.read()).transpose()?;
     let alone = Some(Alone { token: options.token.clone() });
-    let access =
-        Access { destination: Arc::new(destination), tls, credentials: None, alone, name: String::new() };
+    let destination = Arc::new(destination.shown_by_host());
+    let access = Access { destination, tls, credentials: None, alone, name: String::new() };
     deliver(access, options.spool.as_ref(), counts, report)
 }
 

@@ -108,6 +108,8 @@ pub struct Destination {
     pub(crate) path: PathBuf,
     /// The whole URI, for a webhook.
     pub(crate) url: String,
+    /// What messages call it.
+    shown: String,
     /// How many entries a Redis stream keeps, about.
     pub(crate) maxlen: Option<u64>,
     /// The partition of a Kafka topic.
@@ -119,7 +121,7 @@ pub struct Destination {
 /// For messages: what comes after a `?` may be a secret of a webhook.
 impl fmt::Display for Destination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.url.split('?').next().unwrap_or_default())
+        f.write_str(&self.shown)
     }
 }
 
@@ -170,6 +172,7 @@ impl Destination {
             topic: String::new(),
             path: PathBuf::new(),
             url: uri.to_owned(),
+            shown: uri.split('?').next().unwrap_or_default().to_owned(),
             maxlen: None,
             partition: 0,
             sasl: None,
@@ -208,6 +211,14 @@ impl Destination {
     pub(crate) fn address(&self) -> String {
         let Self { host, port, .. } = self;
         if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+    }
+
+    /// The same, but messages call it by scheme, host and port alone: the path of a webhook may be a secret.
+    pub fn shown_by_host(mut self) -> Self {
+        let (scheme, rest) = self.url.split_once("://").unwrap_or(("", &self.url));
+        let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        self.shown = format!("{scheme}://{host}");
+        self
     }
 
     fn read_topic(&mut self, url: &Url) -> Result<(), UriError> {

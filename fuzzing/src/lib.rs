@@ -4,7 +4,7 @@
 //! A target is a test in the crate that has the reader, `fuzz_NAME`, with examples in `CRATE/fuzz/NAME`. `cargo test` reads these, and
 //! some hundred mutations of them, which are the same in every run ([`mutation`]). `scripts/fuzz` builds the crate with counters of
 //! its branches and runs the same test in libFuzzer ([`coverage`]), which mutates what has reached new branches. What it finds is put
-//! beside the examples, and is read by `cargo test` from then on.
+//! in the folder of the examples, and is read by `cargo test` from then on.
 
 #![allow(clippy::panic)] // a test's failure is a panic
 

@@ -5,7 +5,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ptr;
 
-/// Nothing that is fuzzed needs as much at once. Whoever asks for it gets nothing, which ends the process with a message that
+/// Nothing that is fuzzed needs as much at once. A reader that asks for it gets nothing, which ends the process with a message that
 /// libFuzzer takes for a finding, while Linux would grant it and end something else later.
 const REFUSED: usize = 1 << 30;
 

@@ -73,7 +73,7 @@ function modelForm(pipeline, element, names, several) {
   return make("div", { className: "model" }, input, change, answer);
 }
 
-/** A model as a suggestion: its path, and beside it what is known of it. */
+/** A model as a suggestion: its path, and next to it what is known of it. */
 function option({ model, size, sidecar, reading, streams }) {
   const bytes = size === null ? "no such file" : `${(size / 1e6).toFixed(1)} MB`;
   const use = streams.length ? `in use by ${streams.length} cameras` : "";

@@ -1,5 +1,5 @@
-//! One POST and its answer, of which a bounded part is read. Redirects are not followed: whoever they name would get what was
-//! posted, and the key.
+//! One POST and its answer, of which a bounded part is read. Redirects are not followed: the server that they name would get
+//! what was posted, and the key.
 
 use std::io;
 use std::time::Duration;

@@ -19,7 +19,7 @@ use super::answer::{Query, Refused};
 use super::live_pictures::{IDLE, Last, Slot, View};
 use super::shared::{Control, ControlState, blocking};
 use super::snapshot::check_width;
-use super::streams::known;
+use super::streams::{known, no_frame};
 use crate::output::{Drawn, Painter};
 
 /// The widths that a request may have, in pixels. They are rounded up to a multiple of `STEP`, so that pages of several sizes share
@@ -65,12 +65,7 @@ pub struct LookAtMany {
 fn asked(width: Option<u32>, overlay: Option<bool>, zones: Option<bool>) -> Result<(u32, Drawn), Refused> {
     let width = width.unwrap_or(DEFAULT_WIDTH);
     check_width(width, &WIDTHS)?;
-    let drawn = match (overlay.unwrap_or(true), zones.unwrap_or(true)) {
-        (false, _) => Drawn::Nothing,
-        (true, false) => Drawn::Objects,
-        (true, true) => Drawn::All,
-    };
-    Ok((width.next_multiple_of(STEP), drawn))
+    Ok((width.next_multiple_of(STEP), Drawn::asked(overlay, zones)))
 }
 
 pub async fn live(
@@ -147,13 +142,7 @@ async fn newest(control: &Arc<Control>, view: View, client: Option<&str>) -> Res
     let mut slot = slot.lock_owned().await;
     if slot.last.as_ref().is_none_or(|last| last.begun + SHARED < asked) {
         let Some(sample) = control.fleet.last_sample(&view.stream) else {
-            return Err(Refused::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                format!(
-                    "the stream '{0}' has no frame yet: GET /v1/streams/{0} says what it waits for",
-                    view.stream
-                ),
-            ));
+            return Err(no_frame(&view.stream));
         };
         let tag = tag(&sample);
         if tag.is_some() && client == tag.as_deref() {
@@ -181,11 +170,9 @@ async fn made(
 ) -> Result<OwnedMutexGuard<Slot>, Refused> {
     let bug = |_| Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "no picture can be made any more");
     let _turn = control.pictures.acquire().await.map_err(bug)?;
-    // A stream whose own pipeline draws is not drawn on again.
-    let draws = control.fleet.draws(&view.stream);
+    let drawn = view.drawn.unless(control.fleet.draws(&view.stream));
     let (slot, made) = blocking(move || {
         let begun = Instant::now();
-        let drawn = if draws { Drawn::Nothing } else { view.drawn };
         let made = Painter::picture(&mut slot.painter, &sample, view.width, drawn);
         let made = made.map(|jpeg| slot.last = Some(Last { begun, tag, jpeg: jpeg.into() }));
         (slot, made)

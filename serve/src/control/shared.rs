@@ -34,7 +34,7 @@ pub struct Control {
     pub trials: Arc<Semaphore>,
     /// Where probes for cameras are sent.
     pub discovery: Vec<SocketAddr>,
-    /// Held by whoever looks for cameras.
+    /// Held by the request that looks for cameras.
     pub discovering: Arc<Semaphore>,
     /// The cameras that may be asked for their streams.
     pub found: Found,

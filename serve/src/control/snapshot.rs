@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::answer::{Query, Refused};
 use super::shared::{Control, ControlState, blocking};
-use super::streams::known;
+use super::streams::{known, no_frame};
 use crate::output::{WIDTHS, jpeg};
 
 /// The query.
@@ -45,10 +45,7 @@ pub async fn snapshot(
     let stream = name.clone();
     let made = blocking(move || picture(&of, &stream, look.width, overlay)).await?;
     match made {
-        None => Err(Refused::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            format!("the stream '{name}' has no frame yet: GET /v1/streams/{name} says what it waits for"),
-        )),
+        None => Err(no_frame(&name)),
         Some(Err(sentence)) => Err(Refused::new(StatusCode::INTERNAL_SERVER_ERROR, sentence)),
         Some(Ok(bytes)) => Ok(([(CONTENT_TYPE, "image/jpeg")], bytes).into_response()),
     }

@@ -57,6 +57,14 @@ pub fn known(control: &Control, name: &str) -> Result<StreamStatus, Refused> {
     control.fleet.stream(name).ok_or_else(|| absent(name))
 }
 
+/// The answer if a stream has no frame that could be shown.
+pub fn no_frame(name: &str) -> Refused {
+    Refused::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        format!("the stream '{name}' has no frame yet: GET /v1/streams/{name} says what it waits for"),
+    )
+}
+
 /// The answer if there is no such stream.
 pub fn absent(name: &str) -> Refused {
     Refused::new(

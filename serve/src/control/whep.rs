@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::answer::{Query, Refused};
 use super::shared::{Control, ControlState, blocking};
-use super::streams::known;
+use super::streams::{known, no_frame};
 use crate::output::Drawn;
 use crate::output::webrtc::{Ended, LiveVideoError, OfferError, Opened};
 
@@ -39,6 +39,7 @@ impl From<LiveVideoError> for Refused {
             LiveVideoError::Missing(sentence) => (StatusCode::NOT_IMPLEMENTED, sentence),
             LiveVideoError::Offer(OfferError::Malformed(sentence)) => (StatusCode::BAD_REQUEST, sentence),
             LiveVideoError::Offer(OfferError::NoCodec(sentence)) => (StatusCode::NOT_ACCEPTABLE, sentence),
+            LiveVideoError::NoFrame(stream) => return no_frame(&stream),
             LiveVideoError::Busy(sentence) => (StatusCode::SERVICE_UNAVAILABLE, sentence),
             LiveVideoError::Failed(sentence) => (StatusCode::INTERNAL_SERVER_ERROR, sentence),
         };
@@ -75,13 +76,7 @@ pub async fn open(
 }
 
 fn opened(control: &Arc<Control>, stream: &str, look: &Look, offer: &str) -> Result<Opened, LiveVideoError> {
-    // A stream whose own pipeline draws is not drawn on again.
-    let drawn = match (control.fleet.draws(stream), look.overlay.unwrap_or(true), look.zones.unwrap_or(true))
-    {
-        (true, ..) | (_, false, _) => Drawn::Nothing,
-        (false, true, false) => Drawn::Objects,
-        (false, true, true) => Drawn::All,
-    };
+    let drawn = Drawn::asked(look.overlay, look.zones).unless(control.fleet.draws(stream));
     let outputs = control.fleet.outputs(stream);
     let outputs =
         outputs.ok_or_else(|| LiveVideoError::Busy(format!("stream '{stream}' has not been started yet")))?;

@@ -107,7 +107,7 @@ impl Writer {
                 .map_err(StoreError::from);
             match written {
                 Ok((bytes, events)) => {
-                    // Whoever sees that they are written finds that they are announced.
+                    // A reader who sees that they are written finds that they are announced.
                     events.into_iter().for_each(|event: LiveEvent| self.announcer.announce(event));
                     self.tally.written(batch.len(), bytes);
                     return;

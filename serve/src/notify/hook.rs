@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use cudainfer_brokers::{Capacity, Counts, Message, Outbox, Report, Webhook, WhenFull, webhook};
+use cudainfer_brokers::{Capacity, Counts, Destination, Message, Outbox, Report, Webhook, WhenFull, webhook};
 
 use super::notice::Notice;
 use crate::config::NotifySettings;
@@ -128,13 +128,6 @@ impl Hook {
     }
 }
 
-/// Scheme, host and port of a webhook: whatever follows may be a secret.
-fn address(url: &str) -> String {
-    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
-    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    format!("{scheme}://{host}")
-}
-
 /// The state of the thread.
 struct Sender {
     place: usize,
@@ -219,22 +212,16 @@ impl Sender {
         // Another token may be in the file by now.
         self.options.token = self.settings.token()?;
         let place = self.place;
-        let address = address(&self.options.url);
-        // The crate of brokers leaves out the query only.
-        let shown = self.options.url.split(['?', '#']).next().unwrap_or_default().to_owned();
-        let plain = move |text: String, address: &str| text.replace(&shown, address);
-        let of_report = address.clone();
+        let destination = Destination::parse(&self.options.url).map_err(|e| e.to_string())?.shown_by_host();
         let report = move |report: Report| match report {
-            Report::Info(text) => log::info(format_args!("[[notify]] {place}: {}", plain(text, &of_report))),
-            Report::Warning(text) => {
-                log::warning(format_args!("[[notify]] {place}: {}", plain(text, &of_report)))
-            }
+            Report::Info(text) => log::info(format_args!("[[notify]] {place}: {text}")),
+            Report::Warning(text) => log::warning(format_args!("[[notify]] {place}: {text}")),
         };
         let sink = webhook(&self.options, &self.counts, report).map_err(|e| e.to_string())?;
         let capacity = Capacity { messages: MESSAGES, when_full: WhenFull::DropNewest };
         let failed = move |e: std::io::Error| {
             log::warning(format_args!(
-                "[[notify]] {place}: the webhook at {address} refuses events: {e}. Correct url, or the token in token-file; it is tried again when \
+                "[[notify]] {place}: the webhook at {destination} refuses events: {e}. Correct url, or the token in token-file; it is tried again when \
                  there is an event, at most once in {} s",
                 AGAIN.as_secs()
             ));

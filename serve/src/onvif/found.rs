@@ -10,7 +10,7 @@ use crate::unpoisoned::lock;
 
 /// How long a camera may be asked after it has answered. Its address may be another device's one day.
 const KNOWN_FOR: Duration = Duration::from_secs(600);
-/// Cameras that are known at most: whoever answers under many names pushes out the oldest.
+/// Cameras that are known at most: a device that answers under many names pushes out the oldest.
 const MOST: usize = 1024;
 
 /// The address is not, or no longer, one of a camera that was found.

@@ -169,7 +169,7 @@ fn collect(socket: &UdpSocket, again: impl FnOnce()) -> Discovered {
             Err(_) => (),
         }
     }
-    // Whoever has answered usefully as well needs no explanation.
+    // A camera that has answered usefully as well needs no explanation.
     found.unusable.retain(|each| found.cameras.iter().all(|camera| camera.address != each.address));
     found.cameras.sort_by(|a, b| (a.address, &a.xaddr).cmp(&(b.address, &b.xaddr)));
     found

@@ -11,6 +11,7 @@ mod fed;
 mod feed;
 mod held_frame;
 mod hls;
+mod last_minute;
 mod object;
 mod picture;
 mod recording;

@@ -66,6 +66,22 @@ pub enum Drawn {
     All,
 }
 
+impl Drawn {
+    /// By the parameters of a request, which are true if they are not given.
+    pub fn asked(overlay: Option<bool>, zones: Option<bool>) -> Self {
+        match (overlay.unwrap_or(true), zones.unwrap_or(true)) {
+            (false, _) => Self::Nothing,
+            (true, false) => Self::Objects,
+            (true, true) => Self::All,
+        }
+    }
+
+    /// The same, but nothing if the stream's own pipeline draws already.
+    pub fn unless(self, draws: bool) -> Self {
+        if draws { Self::Nothing } else { self }
+    }
+}
+
 /// The elements that download frames and draw on them. Lines and letters become smaller with a picture that is `times` as small as its
 /// frame, so that they are drawn larger on the frame.
 pub(super) fn drawing(drawn: Drawn, times: u32, labels: bool) -> String {

@@ -100,16 +100,6 @@ fn service(name: &str, model: &Model, keys: &str) -> (PathBuf, Service) {
     (folder, service)
 }
 
-/// Has the object enter zones of these names.
-fn enter(service: &Service, names: &[&str]) {
-    let polygon =
-        |name: &&str| json!({"name": name, "kind": "polygon", "points": [[0, 0], [1, 0], [1, 1], [0, 1]]});
-    let zones: Vec<_> = names.iter().map(polygon).collect();
-    let zones = json!({"units": "fraction", "zones": zones});
-    let answer = send("PUT", &format!("{}/v1/streams/door/zones", service.url), &zones);
-    assert_eq!(answer.status, 200, "{answer:?}");
-}
-
 fn events(service: &Service) -> Vec<Value> {
     get(&format!("{}/v1/events?limit=1000", service.url)).json()["events"].as_array().unwrap().clone()
 }
@@ -128,7 +118,7 @@ fn entered(service: &Service, names: &[&str]) {
         let events = events(service);
         let missing = names.iter().any(|name| events.iter().all(|event| event["zone"] != **name));
         if missing {
-            enter(service, names);
+            service.enter(names);
             service.goes_on("door");
         }
         !missing

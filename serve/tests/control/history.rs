@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use cudainfer_tests::{scratch, until};
 use serde_json::{Value, json};
 
-use crate::service::{Service, configuration, get, send};
+use crate::service::{Service, configuration, get};
 
 /// A stream of events, each with its field `id`, `event` and `data`.
 pub(crate) fn live_events(url: &str, path: &str, token: &str) -> impl Iterator<Item = Value> {
@@ -44,14 +44,6 @@ fn kept(name: &str) -> (std::path::PathBuf, Service) {
     let service = Service::start(&configuration(&format!("state = '{}'", folder.display())));
     service.plays("door");
     (folder, service)
-}
-
-/// Zones that have another name each time, so that the object enters one again.
-fn enter_again(service: &Service, zone: &str) {
-    let polygon = json!({"name": zone, "kind": "polygon", "points": [[0, 0], [1, 0], [1, 1], [0, 1]]});
-    let zones = json!({"units": "fraction", "zones": [polygon]});
-    let answer = send("PUT", &format!("{}/v1/streams/door/zones", service.url), &zones);
-    assert_eq!(answer.status, 200, "{answer:?}");
 }
 
 #[test]
@@ -108,7 +100,7 @@ fn a_client_gets_what_comes_and_after_a_pause_what_it_has_missed() {
     for name in ["one", "two", "three"] {
         until("an event is listed", || {
             get(&format!("{}/v1/events?zone={name}", service.url)).json()["events"][0].is_object() || {
-                enter_again(&service, name);
+                service.enter(&[name]);
                 std::thread::sleep(std::time::Duration::from_millis(200));
                 false
             }
@@ -129,7 +121,7 @@ fn hostile_names_stay_data() {
     let first = || get(&format!("{}/v1/events?zone=all", service.url)).json()["events"][0].is_object();
     until("the first event is listed", first);
     until("an event is listed", || {
-        enter_again(&service, zone);
+        service.enter(&[zone]);
         std::thread::sleep(std::time::Duration::from_millis(200));
         let events = get(&format!("{}/v1/events?kind=enter", service.url)).json()["events"].clone();
         events[0]["zone"] == zone

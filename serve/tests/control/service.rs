@@ -7,7 +7,7 @@ use cudainfer_serve::config::Config;
 use cudainfer_serve::control::{Listener, Server};
 use cudainfer_serve::fleet::Fleet;
 use cudainfer_tests::{model, until};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A detector that finds one object in each frame, a tracker and zones.
 pub(crate) fn configuration(server: &str) -> String {
@@ -52,6 +52,16 @@ impl Service {
         let server = listener.serve(fleet.clone()).unwrap();
         let url = server.url().trim_end_matches('/').to_owned();
         Self { fleet, server: Some(server), url }
+    }
+
+    /// Gives the stream `door` zones of these names, each the whole frame: its object enters those that are new.
+    #[track_caller]
+    pub(crate) fn enter(&self, names: &[&str]) {
+        let polygon = |name: &&str| json!({"name": name, "kind": "polygon", "points": [[0, 0], [1, 0], [1, 1], [0, 1]]});
+        let zones: Vec<_> = names.iter().map(polygon).collect();
+        let zones = json!({"units": "fraction", "zones": zones});
+        let answer = send("PUT", &format!("{}/v1/streams/door/zones", self.url), &zones);
+        assert_eq!(answer.status, 200, "{answer:?}");
     }
 
     /// Waits until some more frames of a stream have come.

@@ -80,7 +80,7 @@ fn boxes(file: &std::path::Path, kind: &[u8; 4]) -> usize {
 fn the_recording_of_an_event_that_a_killed_service_was_writing_is_that_of_the_event_after_the_next_start() {
     let folder = scratch("killed-recording");
     let video = folder.join("video.mp4");
-    // Longer than this test takes, so the video does not begin anew.
+    // Longer than this test takes, so the video does not begin again.
     let line = format!(
         "videotestsrc num-buffers=3000 pattern=red ! video/x-raw,format=I420,width=320,height=240,framerate=10/1 \
          ! x264enc key-int-max=10 speed-preset=ultrafast ! h264parse ! mp4mux ! filesink location={}",

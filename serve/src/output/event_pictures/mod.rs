@@ -6,17 +6,16 @@
 
 mod thread;
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 use cudainfer_files::{Folder, Readers};
 use gst_video::VideoInfo;
 use serde::{Deserialize, Serialize};
 
 use super::held_frame::HeldFrame;
+use super::last_minute::LastMinute;
 use super::object::Rect;
 use crate::describe::Describer;
 use crate::history::{EventMark, NotedEvent, StreamHistory};
@@ -52,7 +51,7 @@ pub struct EventPictures {
     maker: Arc<Maker>,
     thread: PictureThread,
     held: Arc<AtomicUsize>,
-    begun: Mutex<VecDeque<Instant>>,
+    begun: Mutex<LastMinute>,
 }
 
 /// What the thread needs of the stream.
@@ -114,13 +113,9 @@ impl EventPictures {
 
     /// How many of the next pictures may be made now.
     fn allowed(&self, wanted: usize) -> usize {
-        let now = Instant::now();
         let mut begun = lock(&self.begun);
-        while begun.front().is_some_and(|at| now.duration_since(*at) > Duration::from_secs(60)) {
-            begun.pop_front();
-        }
-        let allowed = wanted.min(MOST_PER_MINUTE.saturating_sub(begun.len()));
-        begun.extend(std::iter::repeat_n(now, allowed));
+        let allowed = wanted.min(begun.room(MOST_PER_MINUTE));
+        begun.count(allowed);
         allowed
     }
 }

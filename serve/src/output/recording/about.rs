@@ -25,7 +25,7 @@ pub(super) struct About {
 }
 
 impl About {
-    /// Writes it beside the recording `name`.
+    /// Writes it into the folder of the recording `name`.
     ///
     /// # Errors
     /// Those of the file system.

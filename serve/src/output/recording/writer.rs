@@ -95,7 +95,7 @@ impl Writer {
         })
     }
 
-    /// Writes beside it which frames it has, in case the process is killed.
+    /// Writes into its folder which frames it has, in case the process is killed.
     ///
     /// # Errors
     /// Those of the file system.

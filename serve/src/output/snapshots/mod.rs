@@ -6,18 +6,18 @@
 mod choice;
 mod listing;
 
-use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cudainfer_files::{Folder, Readers};
 use gst_video::VideoInfo;
 use serde::{Deserialize, Serialize};
 
 use super::cropper::Cropper;
+use super::last_minute::LastMinute;
 use super::object::{self, Object, Rect};
 use crate::config;
 use crate::describe::{Describer, EventOrigin};
@@ -109,7 +109,7 @@ impl Snapshots {
             history: Arc::clone(&history),
             hooks,
             describer,
-            written: VecDeque::new(),
+            written: LastMinute::default(),
         };
         let thread = std::thread::Builder::new().name("snapshots".to_owned()).spawn(move || maker.run(&todo));
         let thread = thread
@@ -200,7 +200,7 @@ struct Maker {
     history: Arc<StreamHistory>,
     hooks: Hooks,
     describer: Describer,
-    written: VecDeque<Instant>,
+    written: LastMinute,
 }
 
 impl Maker {
@@ -249,11 +249,7 @@ impl Maker {
     }
 
     fn write(&mut self, id: u64, picture: &Picture) {
-        let now = Instant::now();
-        while self.written.front().is_some_and(|at| now.duration_since(*at) > Duration::from_secs(60)) {
-            self.written.pop_front();
-        }
-        if self.written.len() >= self.limit {
+        if self.written.room(self.limit) == 0 {
             lock(&self.counts).dropped += 1;
             return;
         }
@@ -266,7 +262,7 @@ impl Maker {
         };
         match written {
             Ok(file) => {
-                self.written.push_back(now);
+                self.written.count(1);
                 lock(&self.counts).written += 1;
                 let Picture { sighting, run, made, time, .. } = picture;
                 let shown = (id, sighting.label.as_str(), sighting.confidence);

@@ -20,4 +20,23 @@ impl Codec {
             Self::Vp8 => "VP8",
         }
     }
+
+    /// The elements that it needs besides an encoder.
+    pub fn elements(self) -> &'static [&'static str] {
+        match self {
+            Self::H264 => &["h264parse", "rtph264pay"],
+            Self::Vp8 => &["rtpvp8pay"],
+        }
+    }
+
+    /// What follows an encoder, so that its payloader takes what comes.
+    pub fn after_encoder(self) -> &'static str {
+        match self {
+            Self::H264 => {
+                "video/x-h264,profile=constrained-baseline ! h264parse config-interval=-1 \
+                 ! video/x-h264,stream-format=byte-stream,alignment=au"
+            }
+            Self::Vp8 => "video/x-vp8",
+        }
+    }
 }

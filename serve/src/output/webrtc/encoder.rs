@@ -10,40 +10,29 @@ pub struct Encoder {
     pub name: &'static str,
     /// What it makes.
     pub codec: Codec,
-    /// The elements besides it, of which a file of the plugins may lack some.
-    pub others: &'static [&'static str],
     /// Properties whose values depend on nothing. Those that an older or newer element does not have are left out.
     settings: &'static [(&'static str, &'static str)],
     /// The property of the bit rate, and how many bits a second its unit is.
     bitrate: (&'static str, u32),
-    /// The caps that must follow.
-    caps: &'static str,
 }
-
-const H264: &str = "video/x-h264,profile=constrained-baseline ! h264parse config-interval=-1 ! video/x-h264,stream-format=byte-stream,alignment=au";
 
 /// Best first: those of the hardware cost the processor nothing, and H.264 costs it less than VP8.
 const ENCODERS: &[Encoder] = &[
     Encoder {
         name: "nvh264enc",
         codec: Codec::H264,
-        others: &["h264parse", "rtph264pay"],
         settings: &[("zerolatency", "true"), ("bframes", "0"), ("b-frames", "0"), ("gop-size", "1000")],
         bitrate: ("bitrate", 1000),
-        caps: H264,
     },
     Encoder {
         name: "vah264enc",
         codec: Codec::H264,
-        others: &["h264parse", "rtph264pay"],
         settings: &[("b-frames", "0"), ("key-int-max", "1000"), ("ref-frames", "1")],
         bitrate: ("bitrate", 1000),
-        caps: H264,
     },
     Encoder {
         name: "x264enc",
         codec: Codec::H264,
-        others: &["h264parse", "rtph264pay"],
         settings: &[
             ("tune", "zerolatency"),
             ("speed-preset", "superfast"),
@@ -53,12 +42,10 @@ const ENCODERS: &[Encoder] = &[
             ("threads", "2"),
         ],
         bitrate: ("bitrate", 1000),
-        caps: H264,
     },
     Encoder {
         name: "openh264enc",
         codec: Codec::H264,
-        others: &["h264parse", "rtph264pay"],
         settings: &[
             ("complexity", "low"),
             ("rate-control", "bitrate"),
@@ -66,12 +53,10 @@ const ENCODERS: &[Encoder] = &[
             ("multi-thread", "2"),
         ],
         bitrate: ("bitrate", 1),
-        caps: H264,
     },
     Encoder {
         name: "vp8enc",
         codec: Codec::Vp8,
-        others: &["rtpvp8pay"],
         settings: &[
             ("deadline", "1"),
             ("cpu-used", "-8"),
@@ -85,7 +70,6 @@ const ENCODERS: &[Encoder] = &[
             ("threads", "1"),
         ],
         bitrate: ("target-bitrate", 1),
-        caps: "video/x-vp8",
     },
 ];
 
@@ -113,7 +97,7 @@ impl Encoder {
                 description += &format!(" {name}={value}");
             }
         }
-        format!("{description} ! {}", self.caps)
+        format!("{description} ! {}", self.codec.after_encoder())
     }
 }
 
@@ -142,8 +126,9 @@ fn installed_of(is_there: impl Fn(&str) -> bool) -> Result<Vec<&'static Encoder>
             packages.join(" and ")
         ));
     }
-    let usable =
-        |encoder: &&Encoder| is_there(encoder.name) && encoder.others.iter().all(|other| is_there(other));
+    let usable = |encoder: &&Encoder| {
+        is_there(encoder.name) && encoder.codec.elements().iter().all(|element| is_there(element))
+    };
     let found: Vec<_> = ENCODERS.iter().filter(usable).collect();
     if found.is_empty() {
         let names: Vec<_> = ENCODERS.iter().map(|encoder| encoder.name).collect();

@@ -42,7 +42,9 @@ pub enum LiveVideoError {
     Missing(String),
     /// Its offer cannot be answered.
     Offer(OfferError),
-    /// There are too many clients, or the stream has no frame yet: a sentence.
+    /// The stream of this name has no frame yet.
+    NoFrame(String),
+    /// There are too many clients: a sentence.
     Busy(String),
     /// An element has failed: a sentence.
     Failed(String),
@@ -135,11 +137,8 @@ impl LiveVideo {
         let offer = Offer::read(offer).map_err(LiveVideoError::Offer)?;
         let installed = self.encoders.as_ref().map_err(|missing| LiveVideoError::Missing(missing.clone()))?;
         let (encoder, format) = self.choose(installed, &offer)?;
-        let caps = last().and_then(|last| last.caps_owned()).ok_or_else(|| {
-            LiveVideoError::Busy(format!(
-                "the stream '{stream}' has no frame yet: GET /v1/streams/{stream} says what it waits for"
-            ))
-        })?;
+        let caps = last().and_then(|last| last.caps_owned());
+        let caps = caps.ok_or_else(|| LiveVideoError::NoFrame(stream.to_owned()))?;
         let place = Place::take(&self.clients, stream)?;
         let failed = |why| LiveVideoError::Failed(format!("live video by WebRTC has failed: {why}"));
         let broadcast = {
