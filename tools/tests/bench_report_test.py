@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cudainfer_tools.bench.report import accuracy, costs, gpu, runtimes
 from cudainfer_tools.bench.report.page import page
+from cudainfer_tools.bench.report.reliability import reliability
 from cudainfer_tools.bench.report.scenarios import with_scenarios
 from cudainfer_tools.repository import ROOT
 
@@ -17,6 +18,7 @@ RESULTS = ROOT / "benches" / "results"
 PAGE = ROOT / "docs" / "benchmarks.md"
 PROFILING = PAGE.with_name("profiling.md")
 SCALING = PAGE.with_name("scaling.md")
+RELIABILITY = PAGE.with_name("reliability.md")
 
 
 class Report(unittest.TestCase):
@@ -24,9 +26,10 @@ class Report(unittest.TestCase):
 
     def test_the_page_is_what_the_script_writes(self):
         self.assertEqual(PAGE.read_text(), page(RESULTS), "run scripts/bench --report")
+        self.assertEqual(RELIABILITY.read_text(), reliability(RESULTS), "run scripts/bench --report")
 
     def test_every_raw_file_is_named_and_every_named_file_is_there(self):
-        pages = "".join(page.read_text() for page in (PAGE, PROFILING, SCALING))
+        pages = "".join(page.read_text() for page in (PAGE, PROFILING, SCALING, RELIABILITY))
         named = set(re.findall(r"benches/results/([\w.-]+)", pages))
         self.assertEqual({file.name for file in RESULTS.iterdir()}, named)
 

@@ -1,4 +1,4 @@
-"""Writes docs/benchmarks.md from the raw files in benches/results, measuring nothing. Started by scripts/bench --report.
+"""Writes docs/benchmarks.md and docs/reliability.md from the raw files in benches/results, measuring nothing. Started by scripts/bench --report.
 
     python3 tools bench.report [--results FOLDER] [--output FILE]
 
@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from cudainfer_tools.bench.report.page import page
+from cudainfer_tools.bench.report.reliability import reliability
 from cudainfer_tools.bench.report.scenarios import with_scenarios
 from cudainfer_tools.repository import ROOT
 
@@ -22,6 +23,7 @@ def main() -> int:
     parser.add_argument("--output", type=Path, default=ROOT / "docs" / "benchmarks.md", metavar="FILE")
     given = parser.parse_args()
     given.output.write_text(page(given.results))
+    given.output.with_name("reliability.md").write_text(reliability(given.results))
     profiling = given.output.with_name("profiling.md")
     if profiling.is_file():
         profiling.write_text(with_scenarios(profiling.read_text(), given.results))

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from cudainfer_tools.bench.gpu import tables
+from cudainfer_tools.bench.report.drawing import drawing
 from cudainfer_tools.bench.report.markdown import newest, source, table
 from cudainfer_tools.bench.report.tests import tests
 
@@ -213,6 +214,7 @@ def gpu(results: Path) -> list[str]:
         "",
         *two_gpus(results),
         *mattes(results),
+        *drawing(results),
         *networks(results),
         *tests(results),
     ]
