@@ -41,6 +41,6 @@ fn one(stream: &CudaStream, pixels: PixelFormat, mode: BlurMode, boxes: &[Rect])
     let times = measure(stream, |i| {
         hide.blur(stream, &format, &frames[i % FRAMES], mode, 8, boxes).unwrap();
     });
-    row(&name, &times, moved, 1.0, None);
+    row(&name, &times, moved, 2.0, None);
     println!("{{\"row\": \"{name}: host\", \"who\": \"cudainfer\", \"cpu_twin_us\": {:.1}}}", twin_us);
 }

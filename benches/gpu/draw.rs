@@ -1,5 +1,5 @@
-//! The operation `draw`: what an overlay draws on a frame. The bytes that must move are the drawn pixels; the copy of the
-//! commands and one launch take longer.
+//! The operation `draw`: what an overlay draws on a frame. The bytes that must move are the drawn pixels; the two launches, of which
+//! one fetches the commands, take longer.
 
 use std::time::Instant;
 
@@ -155,7 +155,7 @@ fn one(stream: &CudaStream, name: &str, pixels: PixelFormat, primitives: &[Primi
     canvas.draw(stream, &format, &frames[0], primitives).unwrap();
     let commands = stream.counters().host_to_device.get() - before;
     let times = measure(stream, |i| canvas.draw(stream, &format, &frames[i % FRAMES], primitives).unwrap());
-    row(name, &times, drawn, 1.0, None);
+    row(name, &times, drawn, 2.0, None);
     let (long, events) =
         (stream.allocate(1 << 32).unwrap(), [(); 2].map(|()| Event::with_time(stream.context()).unwrap()));
     // Three frames, so that none waits for room, after work that takes longer than enqueuing them.
@@ -173,7 +173,7 @@ fn one(stream: &CudaStream, name: &str, pixels: PixelFormat, primitives: &[Primi
         })
         .collect();
     device.sort_by(f64::total_cmp);
-    row(&format!("{name}: on the device"), &Times { median: device[50], p95: device[95] }, drawn, 1.0, None);
+    row(&format!("{name}: on the device"), &Times { median: device[50], p95: device[95] }, drawn, 2.0, None);
     let mut host: Vec<f64> = (0..500)
         .map(|i| {
             let start = Instant::now();

@@ -1,6 +1,6 @@
-// Copies pieces of memory, each to a place of its own.
+// Copies pieces of memory, each to a place of its own (copy_pieces), and what the host uploads for a frame (fetch).
 //
-// Memory: up to MOST_PIECES pieces of any length at any address; what they are copied to does not overlap. Bytes that must move for a byte:
+// copy_pieces. Memory: up to MOST_PIECES pieces of any length at any address; what they are copied to does not overlap. Bytes that must move for a byte:
 // two. A thread takes AT_ONCE times 16 bytes at a time, where both ends of a piece are aligned to that; else, and for a piece's last bytes, one.
 // Launch: 256 threads; grid.x as the longest piece needs, at most 2048, over which threads go on in strides; grid.y = pieces.
 #include "prelude.cuh"
@@ -40,4 +40,18 @@ extern "C" __global__ void __launch_bounds__(256) copy_pieces(const __grid_const
         }
     }
     for (uint64_t i = sizeof(uint4) * words + first; i < piece.bytes; i += stride) piece.to[i] = piece.from[i];
+}
+
+struct Fetch {
+    const uint4* from;
+    uint4* to;
+    uint64_t words;
+};
+
+// Copies 16-byte words from pinned memory of the host, which the GPU reads over its bus at the same address. The kernel after it may be
+// set up meanwhile (prelude.cuh). Bytes that must move for a byte: one over the bus, one to memory. Launch: 128 threads, one for each word.
+extern "C" __global__ void __launch_bounds__(128) fetch(const Fetch p) {
+    let_next_start();
+    const uint64_t i = static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i < p.words) p.to[i] = p.from[i];
 }

@@ -198,9 +198,10 @@ __device__ __forceinline__ Source source_of(const Decode& p, uint32_t level) {
     return of_row(p.layout.sources[level], p.first_row + blockIdx.z);
 }
 
-// Lets the next kernel get ready, and tells it the frame and the map to it.
+// Lets the next kernel get ready, waits for what came before, and tells the next one the frame and the map to it.
 __device__ __forceinline__ void hand_on_row(const Decode& p) {
     let_next_start();
+    wait_for_previous();
     if (blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0) {
         *moved(p.row, (p.first_row + blockIdx.z) * p.row_bytes) = p.rows[blockIdx.z];
     }

@@ -72,11 +72,14 @@ __device__ __forceinline__ double2 cross(double slope, double inverse, double lo
 __device__ __forceinline__ uint16_t span(const Command& c, const uint32_t* all, int tile_x, int row) {
     const uint32_t* words = all + c.data;
     auto number = [&](int i) { return __hiloint2double(words[2 * i + 1], words[2 * i]); };
-    const double ax = number(0), ay = number(1), r = number(4), along_x = number(6), along_y = number(7);
+    const double ax = number(0), ay = number(1), r = number(4), length = number(5);
     const double y = row + 0.5;
     double from = __longlong_as_double(0x7ff0000000000000ll), to = -from;
+    // A disc's second circle is the first, and its bar is empty.
+    const bool is_disc = length == 0.0;
 #pragma unroll
     for (int i = 0; i < 4; i += 2) {
+        if (is_disc && i > 0) break;
         const double x = number(i), dy = y - number(i + 1), square = r * r - dy * dy;
         if (square > 0.0) {
             const double half = sqrt(square);
@@ -84,13 +87,15 @@ __device__ __forceinline__ uint16_t span(const Command& c, const uint32_t* all, 
             to = fmax(to, x + half);
         }
     }
-    const double dy = y - ay;
-    const double2 lengthwise = cross(along_x, number(8), 0.0, number(5), dy * along_y);
-    const double2 across = cross(-along_y, number(9), -r, r, dy * along_x);
-    const double left = ax + fmax(lengthwise.x, across.x), right = ax + fmin(lengthwise.y, across.y);
-    if (left < right) {
-        from = fmin(from, left);
-        to = fmax(to, right);
+    if (!is_disc) {
+        const double along_x = number(6), along_y = number(7), dy = y - ay;
+        const double2 lengthwise = cross(along_x, number(8), 0.0, length, dy * along_y);
+        const double2 across = cross(-along_y, number(9), -r, r, dy * along_x);
+        const double left = ax + fmax(lengthwise.x, across.x), right = ax + fmin(lengthwise.y, across.y);
+        if (left < right) {
+            from = fmin(from, left);
+            to = fmax(to, right);
+        }
     }
     if (!(from < to)) return NONE;
     const int64_t first = FINE * static_cast<int64_t>(c.left), end = FINE * static_cast<int64_t>(c.right);
@@ -215,6 +220,7 @@ __device__ __forceinline__ void lay(const Params& p, const Command& c, const uin
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) draw(const Params p) {
+    wait_for_previous();
     __shared__ Command list[THREADS];
     __shared__ uint16_t spans[SPANS][FINE_Y];
     __shared__ uint32_t found[WARPS];

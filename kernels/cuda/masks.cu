@@ -103,6 +103,7 @@ __device__ __forceinline__ void put(uint8_t* at, uint32_t pixel, int bytes) {
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) masks(const Params p) {
+    wait_for_previous();
     const int tid = threadIdx.x;
     const int x = p.left + int(blockIdx.x) * TILE_X + 2 * (tid % (TILE_X / 2));
     const int y = p.top + int(blockIdx.y) * TILE_Y + 2 * (tid / (TILE_X / 2));

@@ -18,6 +18,8 @@ constexpr uint32_t RANKERS = 128, RANKED_PER_WARP = 4, TILE = 2048, WARPS = 8, S
 constexpr uint32_t AHEAD = 8;
 
 extern "C" __global__ void __launch_bounds__(RANKERS) rank(const __grid_constant__ Nms batch) {
+    let_next_start();
+    wait_for_previous();
     const Nms p = of_row(batch);
     __shared__ uint64_t tile[TILE];
     constexpr uint32_t RANKED_PER_BLOCK = RANKERS / 32 * RANKED_PER_WARP;
@@ -87,6 +89,8 @@ __device__ __forceinline__ uint32_t suppressors(const Nms& p, float4 mine, Ranke
 }
 
 extern "C" __global__ void __launch_bounds__(WARPS * 32) suppress(const __grid_constant__ Nms batch) {
+    let_next_start();
+    wait_for_previous();
     const Nms p = of_row(batch);
     __shared__ float4 boxes[WARPS][32];
     __shared__ uint32_t classes[WARPS][32];
@@ -131,6 +135,8 @@ __device__ __forceinline__ uint64_t look(const unsigned long long* word) {
 
 // A warp takes every 32nd chunk: they read ahead at the same time, and decide one after the other.
 extern "C" __global__ void __launch_bounds__(SELECTORS) select(const __grid_constant__ Nms batch) {
+    let_next_start();
+    wait_for_previous();
     const Nms p = of_row(batch);
     // By chunk, once it is decided: a bit for each selected candidate, and above them 1 + the number selected so far. One word
     // for both, so that a warp sees both at once; it is handed from warp to warp, by an atomic exchange.

@@ -22,6 +22,8 @@ struct RotatedNms {
 static_assert(sizeof(RotatedNms) == 264, "as in src/detect/cuda/params.rs");
 
 extern "C" __global__ void __launch_bounds__(WARPS * 32) suppress_rotated(const __grid_constant__ RotatedNms batch) {
+    let_next_start();
+    wait_for_previous();
     const Nms p = of_row(batch.nms);
     __shared__ Gaussian stronger[WARPS][32];
     __shared__ uint32_t classes[WARPS][32];

@@ -247,6 +247,8 @@ __device__ __forceinline__ void bilinear(const Parameters& p, const Frame& frame
 
 template <class Source, Color COLOR, Mode MODE, uint32_t RATIO = 1>
 __device__ __forceinline__ void preproc(const Parameters& p) {
+    let_next_start();
+    wait_for_previous();
     uint32_t x = (blockIdx.x * blockDim.x + threadIdx.x) * PIXELS, y = blockIdx.y;
     if (x >= p.width) return;
     float v[PIXELS][3];

@@ -142,6 +142,8 @@ __device__ __forceinline__ void mean(const Parameters& p, const Frame& frame, co
 
 template <class Source, Color COLOR, Mode MODE>
 __device__ __forceinline__ void preproc(const Parameters& p) {
+    let_next_start();
+    wait_for_previous();
     uint32_t x = (blockIdx.x * blockDim.x + threadIdx.x) * PIXELS, y = blockIdx.y, n = blockIdx.z;
     if (x >= p.width) return;
     const uint32_t* table = reinterpret_cast<const uint32_t*>(p.table);

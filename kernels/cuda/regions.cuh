@@ -80,6 +80,8 @@ __device__ __forceinline__ void sample(const P& p, const Grid& grid, uint32_t co
 
 template <class Source, Color COLOR, Mode MODE, class Grid, uint32_t REGIONS>
 __device__ __forceinline__ void region(const Parameters<Grid, REGIONS>& p) {
+    let_next_start();
+    wait_for_previous();
     uint32_t groups = (p.width + PIXELS - 1) / PIXELS, group = blockIdx.x * blockDim.x + threadIdx.x;
     uint32_t y = group / groups, x = (group - y * groups) * PIXELS;
     if (y >= p.height) return;

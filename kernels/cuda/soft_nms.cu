@@ -27,6 +27,8 @@ __device__ __forceinline__ uint64_t largest(uint64_t v) {
 
 // A candidate that was selected has a confidence of -1.
 extern "C" __global__ void __launch_bounds__(SELECTORS) soften(const __grid_constant__ Nms batch) {
+    let_next_start();
+    wait_for_previous();
     const Nms p = of_row(batch);
     __shared__ uint64_t by_warp[SELECTORS / 32];
     __shared__ float4 chosen;

@@ -12,19 +12,27 @@ const OF_ZONES = ["zones", "units", "anchor"];
 
 let shown = null;
 
-/** Shows the settings of a camera; null shows none. */
+/** Shows the settings of a camera, which are read now; null shows none. */
 export async function load(name) {
+  if (name !== shown) {
+    $("elements").replaceChildren();
+    $("elements-error").textContent = "";
+  }
   shown = name;
-  $("elements").replaceChildren();
-  $("elements-error").textContent = "";
   if (name === null) return;
-  await attempt($("elements-error"), async () => {
-    const { elements } = await json("GET", ofStream(name, "/elements"));
-    const models = await knownModels();
-    if (shown !== name) return;
-    $("elements").replaceChildren(...elements.map((element) => panel(name, element, models)));
-    if (!elements.length) setText($("elements-error"), "The camera has no pipeline now, so that there is nothing to set.");
+  let elements, models;
+  const read = await attempt($("elements-error"), async () => {
+    ({ elements } = await json("GET", ofStream(name, "/elements")));
+    models = await knownModels();
   });
+  if (!read || shown !== name) return;
+  $("elements").replaceChildren(...elements.map((element) => panel(name, element, models)));
+  if (!elements.length) setText($("elements-error"), "The camera has no pipeline now, so that there is nothing to set.");
+}
+
+/** Whether no settings are shown: there were none, or the service has refused them. */
+export function isEmpty() {
+  return !$("elements").hasChildNodes();
 }
 
 /** The models that pipelines run now. */

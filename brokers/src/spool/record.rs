@@ -17,6 +17,9 @@ const HEAD: usize = 8;
 const SEQUENCED: u32 = 1 << 31;
 /// A longer record is damage.
 const LONGEST: usize = 256 << 20;
+/// Bytes whose checksums are computed for each byte that is searched, on average: a file made on purpose, in which a long record seems
+/// to begin at every byte, does not keep a start busy for days.
+const CHECKED: usize = 16;
 
 /// A message, and where its record lies.
 #[derive(Debug, PartialEq, Eq)]
@@ -60,9 +63,14 @@ fn too_long() -> io::Error {
 
 /// The first whole record in `bytes`.
 pub(super) fn first(bytes: &[u8]) -> Option<Record> {
+    // Enough for the longest that may begin here.
+    let mut patience = bytes.len();
     (0..bytes.len()).find_map(|skipped| {
-        let (message, sequence, size) = decode(bytes.get(skipped..)?)?;
-        Some(Record { message, sequence, skipped, size })
+        patience = patience.saturating_add(CHECKED);
+        let candidate = Candidate::new(bytes.get(skipped..)?)?;
+        patience = patience.checked_sub(candidate.body.len())?;
+        let (message, sequence) = candidate.checked()?;
+        Some(Record { message, sequence, skipped, size: HEAD + candidate.body.len() })
     })
 }
 
@@ -89,30 +97,47 @@ fn split(bytes: &[u8]) -> Option<([u32; 2], &[u8], &[u8])> {
     Some(([length, crc], body, rest))
 }
 
-/// The record that begins here: its message, its sequence and its size.
-fn decode(bytes: &[u8]) -> Option<(Message, Option<u64>, usize)> {
-    let ([length, crc], body, _) = split(bytes)?;
-    let (sequence, texts) = if length & SEQUENCED == 0 {
-        (None, body)
-    } else {
-        let (sequence, texts) = body.split_first_chunk::<8>()?;
-        (Some(u64::from_le_bytes(*sequence)), texts)
-    };
-    // What cannot be one is seen soon, so that the checksums of few other bytes are computed.
-    let message = message(texts)?;
-    (crc32fast::hash(body) == crc).then_some((message, sequence, HEAD + body.len()))
+/// What may be a record, but for its checksum.
+struct Candidate<'a> {
+    crc: u32,
+    body: &'a [u8],
+    sequence: Option<u64>,
+    topic: &'a str,
+    id: &'a str,
+    payload: &'a [u8],
 }
 
-fn message(bytes: &[u8]) -> Option<Message> {
-    let mut rest = bytes;
-    let mut text = || {
-        let (length, more) = rest.split_first_chunk::<2>()?;
-        let (bytes, more) = more.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
-        rest = more;
-        std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
-    };
-    let (topic, id) = (text()?, text()?);
-    Some(Message { topic: topic.to_owned(), id: id.to_owned(), payload: rest.to_vec() })
+impl<'a> Candidate<'a> {
+    /// That which begins here. What cannot be one is seen soon, so that the checksums of few other bytes are computed.
+    fn new(bytes: &'a [u8]) -> Option<Self> {
+        let ([length, crc], body, _) = split(bytes)?;
+        let (sequence, texts) = if length & SEQUENCED == 0 {
+            (None, body)
+        } else {
+            let (sequence, texts) = body.split_first_chunk::<8>()?;
+            (Some(u64::from_le_bytes(*sequence)), texts)
+        };
+        let (topic, rest) = text(texts)?;
+        let (id, payload) = text(rest)?;
+        Some(Self { crc, body, sequence, topic, id, payload })
+    }
+
+    /// Its message and its sequence, if its checksum is right.
+    fn checked(&self) -> Option<(Message, Option<u64>)> {
+        let message = || Message {
+            topic: self.topic.to_owned(),
+            id: self.id.to_owned(),
+            payload: self.payload.to_vec(),
+        };
+        (crc32fast::hash(self.body) == self.crc).then(|| (message(), self.sequence))
+    }
+}
+
+/// The text that begins here, and what comes after it.
+fn text(bytes: &[u8]) -> Option<(&str, &[u8])> {
+    let (length, more) = bytes.split_first_chunk::<2>()?;
+    let (bytes, more) = more.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
+    Some((std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))?, more))
 }
 
 #[cfg(test)]
@@ -150,6 +175,20 @@ pub(super) mod tests {
         let mut old = Vec::new();
         encode_old(&message, &mut old);
         assert_eq!(first(&old), Some(Record { message, sequence: None, skipped: 0, size: size - 8 }));
+    }
+
+    /// At each of its first 65,536 bytes a record of 16 MiB seems to begin: their checksums are a terabyte.
+    #[test]
+    fn bytes_in_which_records_seem_to_begin_everywhere_are_searched_soon() {
+        let mut bytes = vec![1; 0x0101_0101 + (64 << 10)];
+        assert_eq!(first(&bytes), None);
+        let message = Message { topic: "a".into(), id: "1".into(), payload: b"{}".to_vec() };
+        encode(&message, 3, &mut bytes).unwrap();
+        assert_eq!(
+            first(&bytes).map(|record| record.message),
+            Some(message),
+            "the search goes on to the end"
+        );
     }
 
     #[test]

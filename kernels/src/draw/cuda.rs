@@ -93,8 +93,8 @@ impl CudaCanvas {
         );
         // SAFETY: `DrawKernelParams` mirrors the kernel's struct. The kernel writes pixels of the frame, whose planes were checked and
         // live by the frame's own promise, and reads the commands, which stay until the slot is used again, and their data,
-        // whose places `Recorder` has filled.
-        unsafe { stream.launch(&self.draw, grid, [THREADS, 1, 1], 0, &params) }?;
+        // whose places `Recorder` has filled; it waits for earlier work first.
+        unsafe { stream.launch_overlapping(&self.draw, grid, [THREADS, 1, 1], 0, &params) }?;
         slot.done(stream)?;
         Ok(())
     }
@@ -145,8 +145,8 @@ impl CudaCanvas {
         let params = DrawKernelParams::new(&layout, frame, origin, [slot.slice(), colors], pieces.len());
         // SAFETY: `DrawKernelParams` mirrors the kernel's struct. The kernel reads and writes pixels of the frame, as above, and reads
         // the pieces, which stay until the slot is used again, the 256 colours after them, and the masks: as many samples as
-        // `Piece::new` has checked, which live by the slices' own promise or in the slot.
-        unsafe { stream.launch(&self.masks, grid, [THREADS, 1, 1], 0, &params) }?;
+        // `Piece::new` has checked, which live by the slices' own promise or in the slot; it waits for earlier work first.
+        unsafe { stream.launch_overlapping(&self.masks, grid, [THREADS, 1, 1], 0, &params) }?;
         slot.done(stream)?;
         Ok(())
     }

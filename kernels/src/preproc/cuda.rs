@@ -149,8 +149,8 @@ impl AxisKernels {
         let threads = groups.div_ceil(blocks).next_multiple_of(32);
         let grid = [blocks, height, narrow(frames.len())];
         // SAFETY: `Parameters` mirrors the kernel's struct. The planes were checked to hold the frame, inside which the taps
-        // lie; the tensor to hold as many images as there are frames.
-        unsafe { stream.launch(kernel, grid, [threads, 1, 1], 0, &parameters) }?;
+        // lie; the tensor to hold as many images as there are frames. The kernel waits for earlier work first.
+        unsafe { stream.launch_overlapping(kernel, grid, [threads, 1, 1], 0, &parameters) }?;
         Ok(())
     }
 }

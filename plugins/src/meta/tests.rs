@@ -22,7 +22,7 @@ use super::object::{
 };
 use super::tensor::{self, Tensor, TensorSet};
 use super::zone::{self, Zone, ZoneEvent, ZonesParam};
-use super::{map, region};
+use super::{list, map, region};
 
 /// A frame with all metadata that this plugin reads, as it writes them.
 fn frame() -> gst::Buffer {
@@ -237,4 +237,32 @@ fn fuzz_params() {
                 }
             }
         });
+}
+
+/// Each line is a structure of the list that its name says.
+#[test]
+fn fuzz_metas() {
+    gst::init().unwrap();
+    for register in [mask::register, zone::register, map::register] {
+        register();
+    }
+    cudainfer_fuzzing::Target::new(env!("CARGO_MANIFEST_DIR"), "metas").with_ratio(100).run_text(|text| {
+        let mut frame = gst::Buffer::new();
+        let buffer = frame.get_mut().unwrap();
+        for structure in text.replace('\0', "").lines().filter_map(|line| line.parse::<gst::Structure>().ok())
+        {
+            let (meta, field) = match structure.name().as_str() {
+                "zone" => (zone::NAME, "zones"),
+                "event" => (zone::NAME, "events"),
+                "map" => (map::NAME, "maps"),
+                "mask" => (mask::NAME, "masks"),
+                _ => continue,
+            };
+            list::extend(buffer, meta, field, std::iter::once(structure));
+        }
+        // That the pixels are as many as the sides say is checked where they are read.
+        zone::zones(buffer);
+        map::maps(buffer);
+        mask::masks(buffer);
+    });
 }

@@ -197,3 +197,19 @@ fn a_threshold_of_the_page_takes_effect_while_the_camera_plays() {
             .is_some_and(|text| text.len() > 10)
     );
 }
+
+#[test]
+fn settings_that_were_not_there_are_shown_when_they_are() {
+    let Some(chromium) = installed() else { return eprintln!("skipped: there is no chromium") };
+    let service = Service::start(&configuration(""));
+    service.plays("door");
+    // As a camera answers while its pipeline is made again.
+    let early = "window.early = true; const real = fetch; window.fetch = (path, options) => window.early && \
+                 String(path).endsWith('/elements') ? Promise.resolve(new Response('{\"elements\": []}')) : real(path, options);";
+    let mut page = Page::open_with(chromium, &format!("{}/#/camera/door", service.url), early);
+    page.wait("document.querySelector('#camera-state').textContent === 'playing'");
+    page.wait("document.querySelector('#elements-error').textContent.includes('no pipeline now')");
+    page.evaluate("window.early = false");
+    page.wait("document.querySelector('#elements .setting') !== null");
+    assert_eq!(page.evaluate("document.querySelector('#elements-error').textContent"), json!(""));
+}

@@ -46,11 +46,11 @@ SLOWER = [
 OF_CUDNN = ["cudnns_engines", "taken_again", "share_their_constants"]
 # By program and tool.
 LEFT_OUT = {
-    "kernels-gpu": {"memcheck": SLOW, "racecheck": SLOW + SLOWER, "initcheck": SLOW},
-    "fused-gpu": dict.fromkeys(("memcheck", "racecheck", "initcheck"), OF_CUDNN),
+    "kernels-gpu": {"memcheck": SLOW, "racecheck": SLOW + SLOWER, "initcheck": SLOW, "synccheck": SLOW},
+    "fused-gpu": dict.fromkeys(("memcheck", "racecheck", "initcheck", "synccheck"), OF_CUDNN),
 }
 # Of the engine's random networks, as many as a tool is through with in minutes.
-NETWORKS = {"memcheck": "24", "racecheck": "4", "initcheck": "24"}
+NETWORKS = {"memcheck": "24", "racecheck": "4", "initcheck": "24", "synccheck": "24"}
 # No program needs longer; one that does hangs.
 LIMIT_S = 600
 RESULT = re.compile(r"^test result: .*?(\d+) passed; (\d+) failed", re.MULTILINE)

@@ -223,8 +223,8 @@ impl CudaDetector {
             let grid = layout.grid(anchors, rows.len())?;
             // SAFETY: the kernel's parameter is this struct; the tensors are as large as the layout, which was checked
             // against their shapes, says, the buffers hold as many candidates as it is given, and both stay as this function's docs
-            // demand.
-            unsafe { stream.launch(kernel, grid, [threads, 1, 1], 0, &decode)? };
+            // demand. It waits for earlier work before it touches either.
+            unsafe { stream.launch_overlapping(kernel, grid, [threads, 1, 1], 0, &decode)? };
         }
         let boxes = gathered.as_ref().filter(|gathered| gathered.are_rotated());
         let rotated = boxes.map(|boxes| (boxes, layout.per_anchor()));

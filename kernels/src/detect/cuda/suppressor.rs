@@ -127,8 +127,8 @@ impl Suppressor {
         let mut params = Suppress { top_k_before: count(ranked), ..self.params(buffers, candidates) };
         let launch = |kernel: &Kernel, [x, y]: [u32; 2], threads: u32, params: &Suppress| {
             // SAFETY: the kernels' parameter is this struct; the buffers hold what it says, and they stay until the
-            // driver has seen the work on them done.
-            unsafe { stream.launch(kernel, [x, y, count(rows)], [threads, 1, 1], 0, params) }
+            // driver has seen the work on them done. The kernels wait before they touch what those before them write.
+            unsafe { stream.launch_overlapping(kernel, [x, y, count(rows)], [threads, 1, 1], 0, params) }
         };
         let blocks = count(candidates.div_ceil(RANKED).clamp(1, MAX_RANK_BLOCKS));
         launch(&self.rank, [blocks, 1], RANKERS, &params)?;
@@ -151,7 +151,9 @@ impl Suppressor {
                             let grid = [pairs[0], pairs[1], count(rows)];
                             // SAFETY: as above; the boxes lie in a tensor that is as large as the decoder has checked,
                             // and that stays as `CudaDetector::start` demands.
-                            unsafe { stream.launch(suppress, grid, [SUPPRESSORS, 1, 1], 0, &params)? };
+                            unsafe {
+                                stream.launch_overlapping(suppress, grid, [SUPPRESSORS, 1, 1], 0, &params)?;
+                            };
                         }
                         _ => {}
                     }
@@ -188,7 +190,7 @@ impl Suppressor {
         let wanted = pairs(expected).max(LEAST_BLOCKS).min(pairs(candidates)).max(1);
         let blocks = count((BLOCKS / rows.max(1)).clamp(LEAST_BLOCKS, MOST_BLOCKS).min(wanted));
         let rows = count(rows);
-        // SAFETY: as above; the kernels wait before they touch what those before them write.
+        // SAFETY: as above.
         unsafe {
             stream.launch_overlapping(compare, [blocks, 1, rows], [COMPARERS, 1, 1], 0, &params)?;
             stream.launch_overlapping(decide, [1, 1, rows], [SELECTORS, 1, 1], 0, &params)?;

@@ -98,9 +98,10 @@ impl<M: RegionMap, const N: usize> CudaRegions<M, N> {
             let bytes = chunk.len() * self.plan.bytes;
             parameters.conversion.set_tensor(&self.plan, chunk.len(), rest.first(bytes))?;
             // SAFETY: `Parameters` mirrors the kernel's struct. The planes were checked to hold the frame, to which the
-            // kernel clamps what it reads; the tensor to hold as many images as there are regions.
+            // kernel clamps what it reads; the tensor to hold as many images as there are regions. It waits for earlier work first.
             unsafe {
-                stream.launch(kernel, [blocks, 1, narrow(chunk.len())], [THREADS, 1, 1], 0, &parameters)
+                let grid = [blocks, 1, narrow(chunk.len())];
+                stream.launch_overlapping(kernel, grid, [THREADS, 1, 1], 0, &parameters)
             }?;
             rest = rest.after(bytes);
         }

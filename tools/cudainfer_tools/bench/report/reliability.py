@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from cudainfer_tools.bench.report.markdown import newest, source, table
@@ -32,6 +33,40 @@ def fuzzing(results: Path) -> list[str]:
     ]
 
 
+# How cargo names a program before its tests, and what these came to.
+PROGRAM = re.compile(r"^ *Running .*/([\w-]+)-[0-9a-f]{16}\)$")
+RESULT = re.compile(r"^test result: .*?(\d+) passed; (\d+) failed")
+
+
+def sanitizers(results: Path) -> list[str]:
+    """What scripts/test --sanitize printed of each program, the newest run of each kind, after remarks that begin with '#'."""
+    newest_of = {file.name.split("-")[1]: file for file in sorted(results.glob("sanitize-*.txt"))}
+    remarks, rows = [], []
+    for kind, file in newest_of.items():
+        program = ""
+        for line in file.read_text().splitlines():
+            if line.startswith("#"):
+                remarks.append(f"- {line.removeprefix('#').strip()}")
+            elif named := PROGRAM.match(line):
+                program = named[1]
+            elif ended := RESULT.match(line):
+                rows.append([kind, program, *ended.groups()])
+    return [
+        "## Memory, leaks, races and undefined behaviour",
+        "",
+        "Promise: no use of memory beyond its end or after it, no leak, no race, no undefined behaviour. Test: the compiler's sanitizers and",
+        "Miri over the tests, `scripts/test --sanitize address|leak|thread|miri`; on the GPU compute-sanitizer, `scripts/test --gpu`",
+        "([benchmarks.md](benchmarks.md#tests-on-the-gpu)). What is known of others' libraries is in tools/sanitizers.",
+        "",
+        *remarks,
+        "",
+        *table(["sanitizer", "program", "tests passed", "failed"], rows),
+        "",
+        source(*newest_of.values(), script="scripts/test --sanitize"),
+        "",
+    ]
+
+
 def reliability(results: Path) -> str:
     sections = [
         "# Reliability",
@@ -42,5 +77,6 @@ def reliability(results: Path) -> str:
         "Whom cudainfer trusts with what is in [SECURITY.md](../SECURITY.md).",
         "",
         *fuzzing(results),
+        *sanitizers(results),
     ]
     return "\n".join(sections)
