@@ -1,6 +1,7 @@
 //! The connection to a broker, and what is done while there is none.
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,11 +25,14 @@ pub enum Report {
     Warning(String),
 }
 
+/// Who gets these.
+pub(crate) type Reporter = Arc<dyn Fn(Report) + Send + Sync>;
+
 /// Sends messages to a broker, and accepts those that it has acknowledged, or takes under no circumstances.
 pub(crate) struct Sender {
     access: Access,
     counts: Arc<Counts>,
-    report: Box<dyn Fn(Report) + Send>,
+    report: Reporter,
     client: Option<Box<dyn Client>>,
     /// When the outage was last reported, if there is one.
     outage: Option<Instant>,
@@ -40,11 +44,11 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    pub fn new(access: Access, counts: &Arc<Counts>, report: Box<dyn Fn(Report) + Send>) -> Self {
+    pub fn new(access: Access, counts: &Arc<Counts>, report: &Reporter) -> Self {
         Self {
             access,
             counts: Arc::clone(counts),
-            report,
+            report: Arc::clone(report),
             client: None,
             outage: None,
             backoff: Backoff::new(),
@@ -72,7 +76,7 @@ impl Sender {
             if let Some(left) = left.filter(|left| !left.is_zero()) {
                 return Ok(Err(left));
             }
-            match self.access.connect() {
+            match or_lost(|| self.access.connect()) {
                 Ok(client) => {
                     self.client = Some(client);
                     self.counts.reconnects.add(usize::from(self.outage.is_some()));
@@ -158,6 +162,16 @@ impl Sender {
     }
 }
 
+/// What a client returns. A library that panics, as some do where the system has no thread for them, has lost its connection: the next one
+/// may be better.
+fn or_lost<T>(call: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it does not say why");
+        Err(Failure::Lost(format!("its client has panicked: {text}")))
+    })
+}
+
 impl Sink for Sender {
     /// Takes as long as the broker takes to connect and to acknowledge.
     fn write(&mut self, messages: &[Arc<Message>]) -> io::Result<Written> {
@@ -174,7 +188,8 @@ impl Sink for Sender {
             Ok(client) => client,
             Err(wait) => return Ok(Written::later(wait)),
         };
-        let Sent { acknowledged, failure } = client.send(messages);
+        let sent = or_lost(|| Ok(client.send(messages)));
+        let Sent { acknowledged, failure } = sent.unwrap_or_else(|failure| Sent::up_to(0, failure));
         self.counts.sent.add(count);
         self.counts.acknowledged.add(acknowledged);
         if acknowledged > 0 {
@@ -198,7 +213,11 @@ impl Sink for Sender {
     /// Connects before there are messages: a login that is refused is reported at once.
     fn idle(&mut self) -> io::Result<Option<Duration>> {
         match self.connection()? {
-            Ok(client) => client.idle(),
+            Ok(client) => {
+                if let Err(failure) = or_lost(|| Ok(client.idle())) {
+                    return self.failed(failure).map(Some);
+                }
+            }
             Err(wait) => return Ok(Some(wait)),
         }
         Ok(Some(REMIND))
