@@ -223,3 +223,17 @@ impl Sink for Sender {
         Ok(Some(REMIND))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_panics_has_lost_its_connection_and_its_words_are_kept() {
+        let panics = [|| -> Result<(), Failure> { panic!("no thread") }, || panic!("{} threads", 0)];
+        for (call, text) in panics.into_iter().zip(["no thread", "0 threads"]) {
+            assert_eq!(or_lost(call), Err(Failure::Lost(format!("its client has panicked: {text}"))));
+        }
+        assert_eq!(or_lost(|| Ok(1)), Ok(1));
+    }
+}

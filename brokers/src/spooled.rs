@@ -51,12 +51,7 @@ impl Spooled {
     ///
     /// # Errors
     /// There is no thread.
-    pub fn start(
-        spool: Spool,
-        sender: Sender,
-        counts: &Arc<Counts>,
-        report: &Reporter,
-    ) -> io::Result<Self> {
+    pub fn start(spool: Spool, sender: Sender, counts: &Arc<Counts>, report: &Reporter) -> io::Result<Self> {
         counts.damaged.set(spool.lost());
         let state = State { spool: Some(Box::new(spool)), counted: 0, unreachable: false, denied: None };
         let shared = Arc::new(Shared { state: Monitor::new(state), counts: Arc::clone(counts) });

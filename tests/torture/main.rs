@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // all of this runs in tests only
 
 mod cache;
+mod clients;
 mod file;
 mod inference;
 mod libraries;

@@ -1,6 +1,7 @@
 //! A pipeline that runs again and again, and all that is said meanwhile.
 
-use std::sync::{Mutex, Once};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, Once};
 
 use cudainfer_tests::CLOCK_LIMIT;
 use cudainfer_torture::Ran;
@@ -113,6 +114,8 @@ pub fn no_mistakes() -> Result<(), String> {
 pub struct Publishing {
     pub pipeline: Pipeline,
     runs: u64,
+    /// Frames that the element has seen in this run. Where there are none, it was not started, and its counts are of the run before.
+    seen: Arc<AtomicU64>,
     /// Sources, and how many of their records the destination has accepted.
     accepted: Vec<(String, u64)>,
     wrong: Option<String>,
@@ -120,14 +123,26 @@ pub struct Publishing {
 
 impl Publishing {
     pub fn new(description: &str) -> Self {
-        Self { pipeline: Pipeline::new(description), runs: 0, accepted: Vec::new(), wrong: None }
+        let (pipeline, seen) = (Pipeline::new(description), Arc::<AtomicU64>::default());
+        let count = Arc::clone(&seen);
+        let pad = pipeline.element("publish").static_pad("sink").unwrap();
+        pad.add_probe(gst::PadProbeType::BUFFER, move |_, _| {
+            count.fetch_add(1, SeqCst);
+            gst::PadProbeReturn::Ok
+        });
+        Self { pipeline, runs: 0, seen, accepted: Vec::new(), wrong: None }
     }
 
     pub fn run(&mut self) -> Ran {
         self.runs += 1;
         let source = format!("run-{}", self.runs);
         self.pipeline.element("publish").set_property("source", &source);
+        self.seen.store(0, SeqCst);
         let mut ran = self.pipeline.run();
+        if self.seen.load(SeqCst) == 0 {
+            ran.complete = false;
+            return ran;
+        }
         let count = |field| self.pipeline.count("publish", field);
         let [records, written, failed, dropped] = ["records", "written", "failed", "dropped"].map(count);
         if records != written + failed + dropped {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cudainfer_tests::{model, scratch};
-use cudainfer_torture::{Ran, Scenario, Seam, torture};
+use cudainfer_torture::{Ran, Scenario, Seam, disarm, torture};
 
 use super::pipeline::{Pipeline, init, no_mistakes};
 
@@ -51,6 +51,7 @@ impl Scenario for Table {
 
     fn run(&mut self) -> Ran {
         let mut ran = self.pipeline.as_ref().unwrap().run();
+        disarm();
         let written = self.written();
         ran.complete &= *self.wanted.get_or_insert(written.clone()) == written;
         ran

@@ -112,8 +112,10 @@ impl Fault {
             _ => {
                 let text = std::io::Error::from_raw_os_error(self.error).to_string().to_lowercase();
                 let words = text.split(" (os error").next().unwrap_or(&text).to_owned();
-                // SQLite has words of its own.
-                vec![words, "disk i/o error".into(), "disk is full".into(), "unable to open database".into()]
+                // SQLite and GStreamer have words of their own.
+                let others = ["disk i/o error", "disk is full", "unable to open database"];
+                let others = others.into_iter().chain(["no space left", "could not write to resource"]);
+                others.map(str::to_owned).chain([words]).collect()
             }
         };
         words.iter().any(|words| sentence.contains(words.as_str()))

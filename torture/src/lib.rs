@@ -29,5 +29,5 @@ mod trial;
 pub use fault::{Fault, Form};
 pub use memory::Allocator;
 pub use scenario::{Ran, Scenario};
-pub use seam::{Seam, watch};
+pub use seam::{Seam, disarm, watch};
 pub use torture::torture;

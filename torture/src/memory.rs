@@ -3,11 +3,15 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::backtrace::Backtrace;
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use crate::seam::{Answer, Seam, answer};
 
 /// Bytes from which on an allocation is looked at.
 const LARGE: usize = 16 << 10;
+
+/// Whether large allocations are looked at, which takes some milliseconds each.
+static LOOKED_AT: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     /// Whether this thread looks at an allocation, which allocates.
@@ -19,14 +23,23 @@ thread_local! {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Allocator;
 
+/// Has large allocations looked at from now on, or none.
+pub(crate) fn look(at_large: bool) {
+    LOOKED_AT.store(at_large, SeqCst);
+}
+
 /// Whether an allocation of this size is refused.
 fn is_refused(bytes: usize) -> bool {
-    if bytes < LARGE || !LOOKING.try_with(|looking| !looking.replace(true)).unwrap_or(false) {
+    // Who panics prints the stack, and holds the lock for that.
+    if bytes < LARGE || !LOOKED_AT.load(SeqCst) || std::thread::panicking() {
+        return false;
+    }
+    if !LOOKING.try_with(|looking| !looking.replace(true)).unwrap_or(false) {
         return false;
     }
     let stack = Backtrace::force_capture().to_string();
-    let refused = stack.contains("try_reserve")
-        && answer(Seam::Memory, || format!("{bytes} bytes")) != Answer::Real;
+    let refused =
+        stack.contains("try_reserve") && answer(Seam::Memory, || format!("{bytes} bytes")) != Answer::Real;
     LOOKING.with(|looking| looking.set(false));
     refused
 }

@@ -71,7 +71,9 @@ fn decide(seam: Seam, name: &str) -> Result<&'static OrtApi, OrtStatusPtr> {
     let Some(table) = TABLE.get() else { std::process::abort() };
     match answer(seam, || name.to_owned()) {
         // SAFETY: the text ends in 0, and is copied.
-        Answer::Error(_) => Err(unsafe { (table.CreateStatus)(OrtErrorCode::ORT_FAIL, ORT_MESSAGE.as_ptr()) }),
+        Answer::Error(_) => {
+            Err(unsafe { (table.CreateStatus)(OrtErrorCode::ORT_FAIL, ORT_MESSAGE.as_ptr()) })
+        }
         _ => Ok(table),
     }
 }

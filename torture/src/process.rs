@@ -39,14 +39,12 @@ impl Holdings {
             .into_iter()
             .flat_map(|(these, others, kind)| {
                 let mut others = others.clone();
-                these.iter().filter_map(move |one| {
-                    match others.iter().position(|other| other == one) {
-                        Some(place) => {
-                            others.remove(place);
-                            None
-                        }
-                        None => Some(format!("{kind} '{one}'")),
+                these.iter().filter_map(move |one| match others.iter().position(|other| other == one) {
+                    Some(place) => {
+                        others.remove(place);
+                        None
                     }
+                    None => Some(format!("{kind} '{one}'")),
                 })
             })
             .collect()
@@ -60,6 +58,9 @@ pub(crate) fn memory_in_use() -> usize {
     (counts.uordblks + counts.hblkhd) / 1024
 }
 
+/// What tokio panics with where it has no thread to look up the name of a host: it has no other way, and whoever asked is another task.
+const CAUGHT: &str = "OS can't spawn worker thread";
+
 static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Notes panics of all threads from now on.
@@ -68,7 +69,10 @@ pub(crate) fn note_panics() {
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            PANICS.lock().unwrap_or_else(PoisonError::into_inner).push(panic.to_string());
+            let text = panic.to_string();
+            if !text.contains(CAUGHT) {
+                PANICS.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+            }
             before(panic);
         }));
     });
@@ -82,7 +86,8 @@ pub(crate) fn take_panics() -> Vec<String> {
 /// What each thread does in the kernel, for the reader of a hang.
 pub(crate) fn threads() -> String {
     let entries = read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let read = |path: &Path, name: &str| read_to_string(path.join(name)).unwrap_or_default().trim().to_owned();
+    let read =
+        |path: &Path, name: &str| read_to_string(path.join(name)).unwrap_or_default().trim().to_owned();
     let lines = entries.map(|entry| {
         let path = entry.path();
         format!("{}: {} {}\n", read(&path, "comm"), read(&path, "wchan"), read(&path, "syscall"))

@@ -7,8 +7,8 @@ use crate::seam::Seam;
 
 /// Something that the project does, from its start to its end.
 ///
-/// While it runs, it must start no threads and write no files of its own below the folder: they would fail in the place of the
-/// project's. All of its methods are called from one thread.
+/// While it runs, it must start no threads and open no files of its own below the folder: they would fail in the place of the
+/// project's. [`disarm`](crate::disarm) ends that. All of its methods are called from one thread.
 pub trait Scenario: Send + 'static {
     /// What it is called in the output, and by whoever chooses it.
     fn name(&self) -> &'static str;

@@ -115,8 +115,8 @@ pub(crate) fn arm(fault: Option<&Fault>) {
     }
 }
 
-/// Makes all calls from now on; counts stay.
-pub(crate) fn disarm() {
+/// Makes all calls from now on, so that a scenario can look at what the run has left. Counts stay.
+pub fn disarm() {
     ARMED.store(COUNT, SeqCst);
 }
 

@@ -4,6 +4,7 @@
 //! supervisor, a thread without the filter, has answered: make it, or fail with an error (seccomp_unotify(2), Linux 5.5). What cannot
 //! be seen by defining functions of the C library again is seen so, too: rustix makes its calls itself, and SQLite is linked.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
 use std::mem::{offset_of, zeroed};
@@ -11,6 +12,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use libc::{c_long, seccomp_data, seccomp_notif, seccomp_notif_resp, sock_filter, sock_fprog};
 
@@ -26,6 +28,8 @@ enum Subject {
     PathAt(usize),
     /// The file of this descriptor, or a socket that is written to.
     File(usize),
+    /// The socket of this descriptor, which is connected.
+    Connected,
     /// None: every call of this kind is meant.
     Any,
     /// The family of the socket that is made.
@@ -66,7 +70,7 @@ const CALLS: &[(c_long, &str, Seam, Subject)] = &[
     (libc::SYS_fsync, "fsync", Seam::Sync, Subject::File(0)),
     (libc::SYS_fdatasync, "fdatasync", Seam::Sync, Subject::File(0)),
     (libc::SYS_socket, "socket", Seam::Socket, Subject::Family),
-    (libc::SYS_connect, "connect", Seam::Connect, Subject::Any),
+    (libc::SYS_connect, "connect", Seam::Connect, Subject::Connected),
     (libc::SYS_accept4, "accept4", Seam::Accept, Subject::Any),
 ];
 
@@ -139,16 +143,11 @@ fn decide(asked: &seccomp_notif) -> Answer {
     let (seam, what) = match subject {
         #[cfg(target_arch = "x86_64")]
         Subject::Path(place) => (*seam, path(asked.pid, libc::AT_FDCWD, argument(*place))),
-        Subject::PathAt(place) => {
-            (*seam, path(asked.pid, descriptor(argument(*place)), argument(place + 1)))
-        }
+        Subject::PathAt(place) => (*seam, path(asked.pid, descriptor(argument(*place)), argument(place + 1))),
         Subject::File(place) => {
             let file = file(asked.pid, descriptor(argument(*place)));
-            if file.as_ref().is_some_and(|file| file.to_string_lossy().starts_with("socket:")) {
+            if file.as_ref().is_some_and(|file| connected().contains(file)) {
                 return answer(Seam::Send, || (*name).to_owned());
-            }
-            if *seam == Seam::Send {
-                return Answer::Real;
             }
             (*seam, file)
         }
@@ -159,9 +158,20 @@ fn decide(asked: &seccomp_notif) -> Answer {
             }
             return answer(*seam, || (*name).to_owned());
         }
+        Subject::Connected => {
+            connected().extend(file(asked.pid, descriptor(argument(0))));
+            return answer(*seam, || (*name).to_owned());
+        }
         Subject::Any => return answer(*seam, || (*name).to_owned()),
     };
-    what.and_then(|path| watched(&path)).map_or(Answer::Real, |path| answer(seam, || format!("{name} {path}")))
+    what.and_then(|path| watched(&path))
+        .map_or(Answer::Real, |path| answer(seam, || format!("{name} {path}")))
+}
+
+/// The sockets that have been connected, as the names of their descriptors: libraries have others, by which they wake their threads.
+fn connected() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    static CONNECTED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    CONNECTED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// An argument that is an int.

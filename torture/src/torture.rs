@@ -11,7 +11,7 @@ use crate::seam::{Seam, watch};
 use crate::stage::Stage;
 use crate::trial::{Outcome, Tormented, Trial};
 
-/// Set where each n is tried; else one of each fault is.
+/// Set where all faults are tried with each n; else one fault of each seam is, with one n.
 const EVERY: &str = "CUDAINFER_TORTURE_EVERY";
 /// The seed that chooses n. Without it, it is another one each time.
 const SEED: &str = "CUDAINFER_TORTURE_SEED";
@@ -50,7 +50,7 @@ impl Row {
     }
 }
 
-/// Tries faults in a scenario, whose files lie below `folder`: some, or where `CUDAINFER_TORTURE_EVERY` is set all. Prints a line for
+/// Tries faults in a scenario, whose files lie below `folder`: one of each seam, or where `CUDAINFER_TORTURE_EVERY` is set all. Prints a line for
 /// each, and one for each kind of faults, which begins with `torture:`. Where the kernel cannot ask, nothing is tried, and a line
 /// reports it.
 ///
@@ -83,7 +83,9 @@ pub fn torture(scenario: impl Scenario, folder: &Path) {
         if !only.is_empty() && !only.split(',').any(|part| seam.name() == part) {
             continue;
         }
-        for (form, error) in faults_of(seam) {
+        let all = faults_of(seam);
+        let faults = if every || one.is_some() { all } else { one_of(all, &mut random) };
+        for (form, error) in faults {
             let (mut row, mut number) = (Row::default(), 1);
             let chosen = one.unwrap_or_else(|| random.u64(1..=calls.max(1)));
             let mut fault = Fault { seam, first: number, form: *form, error: *error };
@@ -119,6 +121,12 @@ pub fn torture(scenario: impl Scenario, folder: &Path) {
         broken.push(format!("{name}: {growth} KiB a fault stay in memory"));
     }
     assert!(broken.is_empty(), "{SEED}={seed} repeats it\n{}", broken.join("\n"));
+}
+
+/// One of these, by chance.
+fn one_of<'a, T>(all: &'a [T], random: &mut fastrand::Rng) -> &'a [T] {
+    let place = random.usize(..all.len().max(1));
+    all.get(place..=place).unwrap_or_default()
 }
 
 /// What became of a fault, in a line.

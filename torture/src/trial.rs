@@ -4,9 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::fault::Fault;
+use crate::memory;
 use crate::process::{self, Holdings};
 use crate::scenario::{Ran, Scenario};
-use crate::seam;
+use crate::seam::{self, Seam};
 use crate::stage::Stage;
 
 /// How long anything may take.
@@ -57,24 +58,24 @@ impl<S: Scenario> Tormented<S> {
     ///
     /// # Errors
     /// It does not even work without a fault.
-    pub fn start(
-        stage: &'static Stage,
-        scenario: S,
-        folder: &std::path::Path,
-    ) -> Result<Self, String> {
+    pub fn start(stage: &'static Stage, scenario: S, folder: &std::path::Path) -> Result<Self, String> {
         process::note_panics();
-        let patience = scenario.patience();
+        let (patience, looks) = (scenario.patience(), scenario.seams().contains(&Seam::Memory));
         let scenario = Arc::new(Mutex::new(scenario));
         let mut this =
             Self { scenario, stage, holdings: Holdings::default(), undisturbed: Duration::ZERO, patience };
         let folder = folder.to_owned();
         this.perform(move |scenario| scenario.prepare(&folder));
-        seam::arm(None);
-        for _ in 0..3 {
+        for counted in [false, false, true] {
             let begun = Instant::now();
+            // The last run is the one whose calls are counted.
+            memory::look(counted && looks);
             this.good_run()?;
-            this.undisturbed = begun.elapsed();
+            if !counted {
+                this.undisturbed = begun.elapsed();
+            }
         }
+        memory::look(false);
         // Threads of the last run may still be ending.
         std::thread::sleep(Duration::from_millis(200));
         this.holdings = Holdings::now();
@@ -110,7 +111,9 @@ impl<S: Scenario> Tormented<S> {
         process::take_panics();
         let begun = Instant::now();
         seam::arm(Some(fault));
+        memory::look(fault.seam == Seam::Memory);
         let ran = self.perform(Scenario::run);
+        memory::look(false);
         seam::disarm();
         let (took, (failed, site)) = (begun.elapsed(), seam::failed());
         let outcome = if failed == 0 { Outcome::NotReached } else { self.judge(fault, &ran, took) };
@@ -124,7 +127,10 @@ impl<S: Scenario> Tormented<S> {
             return Outcome::Broken(format!("panic: {panic}"));
         }
         if let Err(why) = after {
-            return Outcome::Broken(format!("after it: {why}; it had said {:?}, {:?}", ran.errors, ran.remarks));
+            return Outcome::Broken(format!(
+                "after it: {why}; it had said {:?}, {:?}",
+                ran.errors, ran.remarks
+            ));
         }
         if took > LIMIT + self.patience + 20 * self.undisturbed {
             return Outcome::Broken(format!("it took {took:?}: {:?}, {:?}", ran.errors, ran.remarks));

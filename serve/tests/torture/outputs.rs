@@ -8,7 +8,7 @@ use cudainfer_serve::folders::Folders;
 use cudainfer_serve::output::{Outputs, SharedOutputs, Wanted};
 use cudainfer_serve::retention::Retention;
 use cudainfer_tests::scratch;
-use cudainfer_torture::{Ran, Scenario, Seam, torture};
+use cudainfer_torture::{Ran, Scenario, Seam, disarm, torture};
 use gst::prelude::*;
 use gst_app::AppSink;
 
@@ -161,6 +161,7 @@ impl Scenario for Kept {
         ];
         self.acknowledged.push((folders.samples.join("labels"), ".txt", samples.frames));
         drop((outputs, shared, retention));
+        disarm();
         ran.remarks.append(&mut new_lines());
         let missing = self.acknowledged.iter().find(|(folder, ending, count)| files(folder, ending) < *count);
         if let Some((folder, ending, count)) = missing {
