@@ -1,7 +1,6 @@
 //! The connection to a broker, and what is done while there is none.
 
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -76,7 +75,7 @@ impl Sender {
             if let Some(left) = left.filter(|left| !left.is_zero()) {
                 return Ok(Err(left));
             }
-            match or_lost(|| self.access.connect()) {
+            match self.access.connect() {
                 Ok(client) => {
                     self.client = Some(client);
                     self.counts.reconnects.add(usize::from(self.outage.is_some()));
@@ -162,16 +161,6 @@ impl Sender {
     }
 }
 
-/// What a client returns. A library that panics, as some do where the system has no thread for them, has lost its connection: the next one
-/// may be better.
-fn or_lost<T>(call: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it does not say why");
-        Err(Failure::Lost(format!("its client has panicked: {text}")))
-    })
-}
-
 impl Sink for Sender {
     /// Takes as long as the broker takes to connect and to acknowledge.
     fn write(&mut self, messages: &[Arc<Message>]) -> io::Result<Written> {
@@ -188,8 +177,7 @@ impl Sink for Sender {
             Ok(client) => client,
             Err(wait) => return Ok(Written::later(wait)),
         };
-        let sent = or_lost(|| Ok(client.send(messages)));
-        let Sent { acknowledged, failure } = sent.unwrap_or_else(|failure| Sent::up_to(0, failure));
+        let Sent { acknowledged, failure } = client.send(messages);
         self.counts.sent.add(count);
         self.counts.acknowledged.add(acknowledged);
         if acknowledged > 0 {
@@ -213,27 +201,9 @@ impl Sink for Sender {
     /// Connects before there are messages: a login that is refused is reported at once.
     fn idle(&mut self) -> io::Result<Option<Duration>> {
         match self.connection()? {
-            Ok(client) => {
-                if let Err(failure) = or_lost(|| Ok(client.idle())) {
-                    return self.failed(failure).map(Some);
-                }
-            }
+            Ok(client) => client.idle(),
             Err(wait) => return Ok(Some(wait)),
         }
         Ok(Some(REMIND))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_client_that_panics_has_lost_its_connection_and_its_words_are_kept() {
-        let panics = [|| -> Result<(), Failure> { panic!("no thread") }, || panic!("{} threads", 0)];
-        for (call, text) in panics.into_iter().zip(["no thread", "0 threads"]) {
-            assert_eq!(or_lost(call), Err(Failure::Lost(format!("its client has panicked: {text}"))));
-        }
-        assert_eq!(or_lost(|| Ok(1)), Ok(1));
     }
 }
