@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use cudainfer_tests::{files_below, root};
 
 /// Folders whose sources and pages are read.
-const FOLDERS: [&str; 17] = [
+const FOLDERS: [&str; 18] = [
     "batch",
     "benches",
     "brokers",
@@ -24,6 +24,7 @@ const FOLDERS: [&str; 17] = [
     "serve",
     "tests",
     "tools",
+    "torture",
 ];
 
 /// The ends of the names of what is read.

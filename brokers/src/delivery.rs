@@ -9,7 +9,7 @@ use crate::counts::Counts;
 use crate::credentials::{Credentials, CredentialsError};
 use crate::kind::BrokerKind;
 use crate::outbox::Sink;
-use crate::sender::{Report, Sender};
+use crate::sender::{Report, Reporter, Sender};
 use crate::spool::{Spool, SpoolError};
 use crate::spooled::Spooled;
 use crate::tls::{TlsError, TlsFiles};
@@ -76,7 +76,7 @@ pub enum SetupError {
 pub fn broker(
     options: &Options,
     counts: &Arc<Counts>,
-    report: impl Fn(Report) + Send + 'static,
+    report: impl Fn(Report) + Send + Sync + 'static,
 ) -> Result<Box<dyn Sink>, SetupError> {
     deliver(access(options)?, options.spool.as_ref(), counts, report)
 }
@@ -89,7 +89,7 @@ pub fn broker(
 pub fn webhook(
     options: &Webhook,
     counts: &Arc<Counts>,
-    report: impl Fn(Report) + Send + 'static,
+    report: impl Fn(Report) + Send + Sync + 'static,
 ) -> Result<Box<dyn Sink>, SetupError> {
     let destination = Destination::parse(&options.url)?;
     if destination.kind != BrokerKind::Http {
@@ -107,17 +107,18 @@ fn deliver(
     access: Access,
     spool: Option<&(PathBuf, u64)>,
     counts: &Arc<Counts>,
-    report: impl Fn(Report) + Send + 'static,
+    report: impl Fn(Report) + Send + Sync + 'static,
 ) -> Result<Box<dyn Sink>, SetupError> {
+    let report: Reporter = Arc::new(report);
     let Some((folder, most_bytes)) = spool else {
-        return Ok(Box::new(Sender::new(access, counts, Box::new(report))));
+        return Ok(Box::new(Sender::new(access, counts, &report)));
     };
     let spool = Spool::open(folder, *most_bytes)?;
     for warning in spool.warnings() {
         report(Report::Warning(warning.clone()));
     }
-    let sender = Sender::new(access, counts, Box::new(report));
-    Ok(Box::new(Spooled::start(spool, sender, counts).map_err(SetupError::Thread)?))
+    let sender = Sender::new(access, counts, &report);
+    Ok(Box::new(Spooled::start(spool, sender, counts, &report).map_err(SetupError::Thread)?))
 }
 
 fn access(options: &Options) -> Result<Access, SetupError> {

@@ -21,6 +21,8 @@ mod kind;
 mod message;
 mod monitor;
 mod outbox;
+#[cfg(feature = "https")]
+mod resolver;
 mod sender;
 mod spool;
 mod spooled;
@@ -36,6 +38,8 @@ pub use delivery::{Options, SetupError, Webhook, broker, webhook};
 pub use kind::BrokerKind;
 pub use message::Message;
 pub use outbox::{BATCH, CALL_LIMIT, Capacity, Drained, Outbox, PushError, Sink, WhenFull, Written};
+#[cfg(feature = "https")]
+pub use resolver::agent;
 pub use sender::Report;
 pub use spool::SpoolError;
 pub use tls::{TlsError, TlsFiles};

@@ -24,11 +24,14 @@ pub enum Report {
     Warning(String),
 }
 
+/// Who gets these.
+pub(crate) type Reporter = Arc<dyn Fn(Report) + Send + Sync>;
+
 /// Sends messages to a broker, and accepts those that it has acknowledged, or takes under no circumstances.
 pub(crate) struct Sender {
     access: Access,
     counts: Arc<Counts>,
-    report: Box<dyn Fn(Report) + Send>,
+    report: Reporter,
     client: Option<Box<dyn Client>>,
     /// When the outage was last reported, if there is one.
     outage: Option<Instant>,
@@ -40,11 +43,11 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    pub fn new(access: Access, counts: &Arc<Counts>, report: Box<dyn Fn(Report) + Send>) -> Self {
+    pub fn new(access: Access, counts: &Arc<Counts>, report: &Reporter) -> Self {
         Self {
             access,
             counts: Arc::clone(counts),
-            report,
+            report: Arc::clone(report),
             client: None,
             outage: None,
             backoff: Backoff::new(),

@@ -8,20 +8,24 @@ use crate::Message;
 use crate::counts::Counts;
 use crate::monitor::Monitor;
 use crate::outbox::{CALL_LIMIT, Sink, Written, or_panic};
-use crate::sender::{BATCH_BYTES, Report, Sender};
+use crate::sender::{BATCH_BYTES, Report, Reporter, Sender};
 use crate::spool::Spool;
 
 /// Messages that are sent together.
 const BATCH: usize = 256;
 /// How long the thread waits before it reads again a spool that could not be read.
 const REREAD: Duration = Duration::from_secs(1);
+/// How often a spool that cannot be written is reported again.
+const REMIND: Duration = Duration::from_secs(60);
 /// How long the end waits for a broker that takes what is in the spool.
 const SETTLE: Duration = Duration::from_secs(5);
 
 /// Accepts messages that the spool has stored.
-#[derive(Debug)]
 pub(crate) struct Spooled {
     shared: Arc<Shared>,
+    report: Reporter,
+    /// When it was last reported that the spool cannot be written, if it could not.
+    unwritable: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -47,7 +51,7 @@ impl Spooled {
     ///
     /// # Errors
     /// There is no thread.
-    pub fn start(spool: Spool, sender: Sender, counts: &Arc<Counts>) -> io::Result<Self> {
+    pub fn start(spool: Spool, sender: Sender, counts: &Arc<Counts>, report: &Reporter) -> io::Result<Self> {
         counts.damaged.set(spool.lost());
         let state = State { spool: Some(Box::new(spool)), counted: 0, unreachable: false, denied: None };
         let shared = Arc::new(Shared { state: Monitor::new(state), counts: Arc::clone(counts) });
@@ -60,30 +64,47 @@ impl Spooled {
                 own.state.notify();
             }
         })?;
-        Ok(Self { shared })
+        Ok(Self { shared, report: Arc::clone(report), unwritable: None })
+    }
+
+    /// Reports that the spool cannot be written: the first time, and again after a while; and that it can be again.
+    fn report_storing(&mut self, stored: usize, failure: Option<&io::Error>) {
+        if let Some(failure) = failure {
+            if self.unwritable.is_none_or(|reported| reported.elapsed() >= REMIND) {
+                self.unwritable = Some(Instant::now());
+                (self.report)(Report::Warning(format!(
+                    "the spool cannot be written: {failure}. Messages wait in memory, and it is tried again until it can"
+                )));
+            }
+        } else if stored > 0 && self.unwritable.take().is_some() {
+            (self.report)(Report::Info("the spool can be written again".to_owned()));
+        }
     }
 }
 
 impl Sink for Spooled {
     /// Waits for room where there is none, or where the disk is full.
     fn write(&mut self, messages: &[Arc<Message>]) -> io::Result<Written> {
-        let counts = &self.shared.counts;
+        let shared = Arc::clone(&self.shared);
         let until = Instant::now() + CALL_LIMIT;
-        let mut state = self.shared.state.lock();
+        let mut state = shared.state.lock();
         loop {
             if let Some(reason) = &state.denied {
                 return Err(io::Error::other(reason.clone()));
             }
             let Some(spool) = &mut state.spool else { return Ok(Written::later(CALL_LIMIT)) };
-            let stored = spool.append(messages).unwrap_or(0);
-            counts.spooled.add(stored);
-            self.shared.count(&mut state);
-            self.shared.state.notify();
+            let appended = spool.append(messages);
+            let stored = appended.as_ref().map_or(0, |stored| *stored);
+            shared.counts.spooled.add(stored);
+            shared.count(&mut state);
+            shared.state.notify();
             let left = until.saturating_duration_since(Instant::now());
             if stored > 0 || left.is_zero() {
+                drop(state);
+                self.report_storing(stored, appended.err().as_ref());
                 return Ok(Written::accepted(stored));
             }
-            state = self.shared.state.wait(state, Some(left));
+            state = shared.state.wait(state, Some(left));
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use cudainfer_tests::{files_below, root};
 
-const CRATES: [&str; 13] = [
+const CRATES: [&str; 14] = [
     "batch",
     "benches",
     "brokers",
@@ -19,6 +19,7 @@ const CRATES: [&str; 13] = [
     "plugins",
     "tests",
     "tests/interleavings",
+    "torture",
 ];
 
 /// The roots of all crates: those that Cargo finds by itself, and those that a manifest names.
@@ -92,6 +93,7 @@ fn every_source_file_is_a_module_of_a_crate() {
         "plugins/src",
         "plugins/tests",
         "tests",
+        "torture",
     ];
     let found: BTreeSet<PathBuf> =
         folders.iter().flat_map(|folder| files_below(&root().join(folder), &[".rs"])).collect();

@@ -1,5 +1,6 @@
 //! The brokers' clients, each of which sends some messages and waits for their acknowledgement.
 
+mod contained;
 mod contract;
 #[cfg(feature = "http")]
 mod http;
@@ -31,6 +32,10 @@ impl Access {
     /// # Errors
     /// Why not, [`Failure::Lost`] or [`Failure::Denied`].
     pub fn connect(&self) -> Result<Box<dyn Client>, Failure> {
+        contained::Contained::connect(|| self.connect_client())
+    }
+
+    fn connect_client(&self) -> Result<Box<dyn Client>, Failure> {
         Ok(match self.destination.kind {
             #[cfg(feature = "mqtt")]
             BrokerKind::Mqtt => Box::new(mqtt::Mqtt::connect(self)?),

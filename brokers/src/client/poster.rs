@@ -8,6 +8,7 @@ use ureq::Agent;
 use ureq::tls::TlsConfig;
 
 use super::contract::{Failure, explain};
+use crate::resolver::agent;
 
 /// Posts JSON to addresses.
 #[derive(Clone, Debug)]
@@ -51,7 +52,7 @@ impl Poster {
         if let Some(tls) = tls {
             config = config.tls_config(tls);
         }
-        Self { agent: config.build().new_agent() }
+        Self { agent: agent(config.build()) }
     }
 
     /// Posts a body of JSON with this value of the header Authorization. Of the answer's body, at most as many bytes are read.

@@ -2,19 +2,32 @@
 
 use std::time::Duration;
 
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
 
 use super::contract::{Failure, TIMEOUT, timed_out};
 
 /// A runtime with one thread, which goes on while nobody waits for it: clients keep their connection alive in it. It ends without
 /// being waited for.
-pub(super) struct OwnRuntime(Option<Runtime>);
+pub(super) struct OwnRuntime {
+    handle: Handle,
+    /// The thread ends when this does.
+    _end: oneshot::Sender<()>,
+}
 
 impl OwnRuntime {
+    /// The thread is ours: where there is none, tokio's own would panic.
     pub fn start() -> Result<Self, Failure> {
-        let runtime =
-            Builder::new_multi_thread().worker_threads(1).thread_name("publish-client").enable_all().build();
-        runtime.map(|runtime| Self(Some(runtime))).map_err(|e| Failure::Lost(e.to_string()))
+        let lost = |e: std::io::Error| Failure::Lost(format!("there is no thread for its client: {e}"));
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(lost)?;
+        let (handle, (end, ended)) = (runtime.handle().clone(), oneshot::channel::<()>());
+        let work = move || {
+            // An error, as nothing is ever sent.
+            let _ = runtime.block_on(ended);
+            runtime.shutdown_background();
+        };
+        std::thread::Builder::new().name("publish-client".to_owned()).spawn(work).map_err(lost)?;
+        Ok(Self { handle, _end: end })
     }
 
     /// Waits for a future, for [`TIMEOUT`] at most.
@@ -27,16 +40,7 @@ impl OwnRuntime {
         most: Duration,
         future: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
-        let Some(runtime) = &self.0 else { return Err(timed_out()) };
-        runtime
+        self.handle
             .block_on(async { tokio::time::timeout(most, future).await.unwrap_or_else(|_| Err(timed_out())) })
-    }
-}
-
-impl Drop for OwnRuntime {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.0.take() {
-            runtime.shutdown_background();
-        }
     }
 }

@@ -74,6 +74,26 @@ fn a_full_spool_takes_no_more_and_sends_what_it_has() {
 }
 
 #[test]
+fn a_spool_that_cannot_be_written_is_reported_with_the_reason_and_so_is_that_it_can_be_again() {
+    let broker = Broker::started(Kind::Redis);
+    let folder = tempfile::tempdir().unwrap();
+    let mut feed = Feed::start(&spooled(&broker.location(), folder.path(), 1 << 20));
+    // Each try takes the next number.
+    for number in 1..=6 {
+        std::fs::create_dir(folder.path().join(format!("{number:020}.spool"))).unwrap();
+    }
+    feed.feed(20);
+    feed.settle();
+    assert_all_in_order(broker.stored(), 20, "stored late");
+    let said = feed.said.lock().unwrap();
+    let place = |part: &str| {
+        let of = |text: &String| text.starts_with("the spool") && text.contains(part);
+        said.iter().position(of).unwrap_or_else(|| panic!("nothing is said of '{part}': {said:?}"))
+    };
+    assert!(place("cannot be written: File exists") < place("can be written again"), "{said:?}");
+}
+
+#[test]
 fn an_end_lets_the_broker_take_what_is_in_the_spool_and_frees_it() {
     let broker = Broker::started(Kind::Redis);
     let folder = tempfile::tempdir().unwrap();

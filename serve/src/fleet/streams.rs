@@ -17,6 +17,9 @@ use crate::stream::{Built, Effect, News, Reason, Stream, StreamSpec, StreamStatu
 use crate::unpoisoned::lock;
 use crate::{log, output};
 
+/// How long streams for which the system has no thread at the start are tried again: other programs start then, too.
+const THREAD: Duration = Duration::from_secs(3);
+
 /// Why the process must end by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -87,9 +90,10 @@ impl Fleet {
             exit: Mutex::new(exit),
             draining: AtomicBool::new(false),
         }));
+        let until = Instant::now() + THREAD;
         for spec in specs {
-            if let Err(sentence) = fleet.begin(spec) {
-                log::error(sentence);
+            if let Err(sentence) = fleet.begin_soon(spec, until) {
+                log::error(format_args!("{sentence}. A reload starts it, or the next start of the service"));
             }
         }
         let counted = Arc::downgrade(&fleet.0);
@@ -276,6 +280,16 @@ impl Fleet {
             return Err(Refusal::Busy("the service is stopping".into()));
         }
         Ok(())
+    }
+
+    /// As [`Self::begin`], and tries again until then.
+    fn begin_soon(&self, spec: StreamSpec, until: Instant) -> Result<Arc<Stream>, String> {
+        loop {
+            match self.begin(spec.clone()) {
+                Err(_) if Instant::now() < until => std::thread::sleep(THREAD / 30),
+                begun => return begun,
+            }
+        }
     }
 
     /// Starts a stream and lists it.

@@ -68,7 +68,7 @@ impl Connection {
             .proxy(None)
             .tls_config(tls.build())
             .user_agent(concat!("cudainfer/", env!("CARGO_PKG_VERSION")));
-        Self { agent: config.build().new_agent(), until: Instant::now() + ALL }
+        Self { agent: cudainfer_brokers::agent(config.build()), until: Instant::now() + ALL }
     }
 
     /// Sends a request, and returns the first element of the answer's body. `header` is put into its header.

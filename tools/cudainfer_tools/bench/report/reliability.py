@@ -67,6 +67,41 @@ def sanitizers(results: Path) -> list[str]:
     ]
 
 
+def torture(results: Path) -> list[str]:
+    """What scripts/torture printed at its end: a row for each kind of fault, after its remarks, which begin with '#'."""
+    file = newest(results, "torture-*.txt")
+    lines = file.read_text().splitlines()
+    remarks = [line.removeprefix("#").strip() for line in lines if line.startswith("#")]
+    rows = [line.split() for line in lines if line and not line.startswith(("#", "scenario "))]
+    totals: dict[tuple[str, str], list[float]] = {}
+    for scenario, seam, _, calls, *counts, longest in rows:
+        sums = totals.setdefault((scenario, seam), [0] * 7)
+        sums[0] = max(sums[0], int(calls))
+        sums[1:6] = [total + int(count) for total, count in zip(sums[1:6], counts, strict=True)]
+        sums[6] = max(sums[6], float(longest))
+    return [
+        "## Calls that fail",
+        "",
+        "Promise: whichever call of the system, of a library or of the allocator fails, an ERROR, a WARNING or a line of the log names it,",
+        "or nothing is harmed; nothing takes longer than ten seconds beyond what the documents say that is waited for; nothing is lost that",
+        "was acknowledged; no thread or file is left over; and the same pipeline runs again. Test: `torture` of tests and of serve, one n of",
+        "each kind in every `cargo test`; every n in `scripts/torture [WHAT]`.",
+        "",
+        *remarks,
+        "",
+        *table(
+            ["scenario", "calls of this kind", "in a run", "faults", "ERROR", "WARNING or log", "unharmed", "broken", "longest"],
+            [
+                [scenario, seam, *(str(int(sum)) for sum in sums[:6]), f"{sums[6]:.1f} s"]
+                for (scenario, seam), sums in totals.items()
+            ],
+        ),
+        "",
+        source(file, script="scripts/torture"),
+        "",
+    ]
+
+
 def reliability(results: Path) -> str:
     sections = [
         "# Reliability",
@@ -78,5 +113,6 @@ def reliability(results: Path) -> str:
         "",
         *fuzzing(results),
         *sanitizers(results),
+        *torture(results),
     ]
     return "\n".join(sections)

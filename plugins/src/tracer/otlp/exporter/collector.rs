@@ -81,7 +81,7 @@ impl Collector {
             let tls = https::trusting(AUTHORITIES, authorities.as_deref().map(Path::new));
             config = config.tls_config(tls.map_err(|e| format!("no spans are sent, because {e}"))?);
         }
-        Ok(Self { url, agent: config.build().new_agent() })
+        Ok(Self { url, agent: cudainfer_brokers::agent(config.build()) })
     }
 
     /// The collector's address, without what stands before the host.
