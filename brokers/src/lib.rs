@@ -21,12 +21,18 @@ mod kind;
 mod message;
 mod monitor;
 mod outbox;
+mod report;
 mod sender;
+#[cfg(test)]
+mod simulation;
 mod spool;
 mod spooled;
+mod threads;
 mod tls;
 mod topic;
 mod uri;
+#[cfg(test)]
+mod world;
 
 #[cfg(feature = "http")]
 pub use client::{PostAnswer, PostError, Poster};
@@ -36,7 +42,7 @@ pub use delivery::{Options, SetupError, Webhook, broker, webhook};
 pub use kind::BrokerKind;
 pub use message::Message;
 pub use outbox::{BATCH, CALL_LIMIT, Capacity, Drained, Outbox, PushError, Sink, WhenFull, Written};
-pub use sender::Report;
+pub use report::Report;
 pub use spool::SpoolError;
 pub use tls::{TlsError, TlsFiles};
 pub use uri::{Destination, UriError, is_uri, without_login};
