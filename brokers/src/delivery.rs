@@ -9,7 +9,8 @@ use crate::counts::Counts;
 use crate::credentials::{Credentials, CredentialsError};
 use crate::kind::BrokerKind;
 use crate::outbox::Sink;
-use crate::sender::{Report, Reporter, Sender};
+use crate::report::{Report, Reporter};
+use crate::sender::Sender;
 use crate::spool::{Spool, SpoolError};
 use crate::spooled::Spooled;
 use crate::tls::{TlsError, TlsFiles};
@@ -99,7 +100,8 @@ pub fn webhook(
     let tls = destination.tls.then(|| files.read()).transpose()?;
     let alone = Some(Alone { token: options.token.clone() });
     let destination = Arc::new(destination.shown_by_host());
-    let access = Access { destination, tls, credentials: None, alone, name: String::new() };
+    let access =
+        Access { destination, tls, credentials: None, alone, name: String::new(), stored: Arc::default() };
     deliver(access, options.spool.as_ref(), counts, report)
 }
 
@@ -110,14 +112,9 @@ fn deliver(
     report: impl Fn(Report) + Send + Sync + 'static,
 ) -> Result<Box<dyn Sink>, SetupError> {
     let report: Reporter = Arc::new(report);
-    let Some((folder, most_bytes)) = spool else {
-        return Ok(Box::new(Sender::new(access, counts, &report)));
-    };
+    let sender = Sender::new(access, Box::new(Access::connect), counts, &report);
+    let Some((folder, most_bytes)) = spool else { return Ok(Box::new(sender)) };
     let spool = Spool::open(folder, *most_bytes)?;
-    for warning in spool.warnings() {
-        report(Report::Warning(warning.clone()));
-    }
-    let sender = Sender::new(access, counts, &report);
     Ok(Box::new(Spooled::start(spool, sender, counts, &report).map_err(SetupError::Thread)?))
 }
 
@@ -141,5 +138,12 @@ fn access(options: &Options) -> Result<Access, SetupError> {
     // MQTT 3.1.1 promises 23 letters and digits.
     let name =
         format!("cudainfer{}", std::iter::repeat_with(fastrand::alphanumeric).take(14).collect::<String>());
-    Ok(Access { destination: Arc::new(destination), tls, credentials, alone: None, name })
+    Ok(Access {
+        destination: Arc::new(destination),
+        tls,
+        credentials,
+        alone: None,
+        name,
+        stored: Arc::default(),
+    })
 }

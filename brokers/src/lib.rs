@@ -21,14 +21,20 @@ mod kind;
 mod message;
 mod monitor;
 mod outbox;
+mod report;
 #[cfg(feature = "https")]
 mod resolver;
 mod sender;
+#[cfg(test)]
+mod simulation;
 mod spool;
 mod spooled;
+mod threads;
 mod tls;
 mod topic;
 mod uri;
+#[cfg(test)]
+mod world;
 
 #[cfg(feature = "http")]
 pub use client::{PostAnswer, PostError, Poster};
@@ -38,9 +44,9 @@ pub use delivery::{Options, SetupError, Webhook, broker, webhook};
 pub use kind::BrokerKind;
 pub use message::Message;
 pub use outbox::{BATCH, CALL_LIMIT, Capacity, Drained, Outbox, PushError, Sink, WhenFull, Written};
+pub use report::Report;
 #[cfg(feature = "https")]
 pub use resolver::agent;
-pub use sender::Report;
 pub use spool::SpoolError;
 pub use tls::{TlsError, TlsFiles};
 pub use uri::{Destination, UriError, is_uri, without_login};

@@ -9,32 +9,25 @@ use crate::backoff::Backoff;
 use crate::client::{Access, Client, Failure, Sent};
 use crate::counts::Counts;
 use crate::outbox::{Sink, Written};
+use crate::report::{REMIND, Reminder, Report, Reporter};
+use crate::threads::now;
 
 /// Bytes that are sent together, about.
 pub(crate) const BATCH_BYTES: usize = 1 << 20;
-/// How often an outage is reported again, and a connection kept alive.
-const REMIND: Duration = Duration::from_secs(60);
 
-/// Something about a delivery that the user should know; each is a sentence or two.
-#[derive(Debug)]
-pub enum Report {
-    /// It is well again.
-    Info(String),
-    /// Messages wait or are lost.
-    Warning(String),
-}
-
-/// Who gets these.
-pub(crate) type Reporter = Arc<dyn Fn(Report) + Send + Sync>;
+/// Makes a connection: [`Access::connect`], but for the simulation's broker.
+pub(crate) type Connect = Box<dyn FnMut(&Access) -> Result<Box<dyn Client>, Failure> + Send>;
 
 /// Sends messages to a broker, and accepts those that it has acknowledged, or takes under no circumstances.
 pub(crate) struct Sender {
     access: Access,
+    connect: Connect,
     counts: Arc<Counts>,
     report: Reporter,
     client: Option<Box<dyn Client>>,
-    /// When the outage was last reported, if there is one.
-    outage: Option<Instant>,
+    outage: Reminder,
+    /// Messages that were refused; they are no outage.
+    refusals: Reminder,
     backoff: Backoff,
     /// Before when nothing is tried.
     next_try: Option<Instant>,
@@ -43,13 +36,15 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    pub fn new(access: Access, counts: &Arc<Counts>, report: &Reporter) -> Self {
+    pub fn new(access: Access, connect: Connect, counts: &Arc<Counts>, report: &Reporter) -> Self {
         Self {
             access,
+            connect,
             counts: Arc::clone(counts),
             report: Arc::clone(report),
             client: None,
-            outage: None,
+            outage: Reminder::default(),
+            refusals: Reminder::default(),
             backoff: Backoff::new(),
             next_try: None,
             ever: false,
@@ -61,24 +56,20 @@ impl Sender {
         self.client.is_some()
     }
 
-    pub fn report(&self, report: Report) {
-        (self.report)(report);
-    }
-
     /// The connection, which is made where there is none.
     ///
     /// # Errors
     /// The broker refuses this client, before it has ever taken anything.
     fn connection(&mut self) -> io::Result<Result<&mut Box<dyn Client>, Duration>> {
         if self.client.is_none() {
-            let left = self.next_try.map(|next| next.saturating_duration_since(Instant::now()));
+            let left = self.next_try.map(|next| next.saturating_duration_since(now()));
             if let Some(left) = left.filter(|left| !left.is_zero()) {
                 return Ok(Err(left));
             }
-            match self.access.connect() {
+            match (self.connect)(&self.access) {
                 Ok(client) => {
                     self.client = Some(client);
-                    self.counts.reconnects.add(usize::from(self.outage.is_some()));
+                    self.counts.reconnects.add(usize::from(self.outage.is_on()));
                 }
                 Err(failure) => return self.failed(failure).map(Err),
             }
@@ -104,8 +95,8 @@ impl Sender {
 
     /// Messages were sent, and nothing was wrong with any.
     fn well(&mut self) {
-        if self.outage.take().is_some() {
-            self.report(Report::Info(format!(
+        if self.outage.end() {
+            (self.report)(Report::Info(format!(
                 "'{}' takes messages again; {} are waiting",
                 self.access.destination,
                 self.counts.waiting.get()
@@ -116,9 +107,8 @@ impl Sender {
     /// The broker never takes the next message.
     fn refused(&mut self, reason: &str) {
         self.counts.refused.add(1);
-        let first = self.counts.refused.get() == 1;
-        if first || self.is_due() {
-            self.report(Report::Warning(format!(
+        if self.refusals.is_due() {
+            (self.report)(Report::Warning(format!(
                 "'{}' refuses a message: {reason}. {} have been dropped for that, counted in stats as refused",
                 self.access.destination,
                 self.counts.refused.get()
@@ -139,25 +129,16 @@ impl Sender {
         if denied && !self.ever {
             return Err(io::Error::other(reason));
         }
-        if self.is_due() {
-            self.report(Report::Warning(format!(
+        if self.outage.is_due() {
+            (self.report)(Report::Warning(format!(
                 "'{}' takes no messages: {reason}. {} are waiting, and it is tried again until it does",
                 self.access.destination,
                 self.counts.waiting.get()
             )));
         }
         let wait = self.backoff.wait();
-        self.next_try = Some(Instant::now() + wait);
+        self.next_try = Some(now() + wait);
         Ok(wait)
-    }
-
-    /// Whether the outage must be reported to the user: when it begins, and again after a while.
-    fn is_due(&mut self) -> bool {
-        let is_due = self.outage.is_none_or(|reported_at| reported_at.elapsed() >= REMIND);
-        if is_due {
-            self.outage = Some(Instant::now());
-        }
-        is_due
     }
 }
 

@@ -5,6 +5,8 @@
 //! some hundred mutations of them, which are the same in every run ([`mutation`]). `scripts/fuzz` builds the crate with counters of
 //! its branches and runs the same test in libFuzzer ([`coverage`]), which mutates what has reached new branches. What it finds is put
 //! in the folder of the examples, and is read by `cargo test` from then on.
+//!
+//! Beside that, [`simulate`] runs state machines on clocks and disks of their own, one run for each seed.
 
 #![allow(clippy::panic)] // a test's failure is a panic
 
@@ -16,10 +18,12 @@ mod memory;
 #[cfg(not(feature = "coverage"))]
 mod mutation;
 mod seeds;
+mod simulation;
 
 use std::path::{Path, PathBuf};
 
 pub use file::CaseFile;
+pub use simulation::{Tally, simulate};
 
 /// A reader, and how much memory it may take.
 #[derive(Clone, Debug)]

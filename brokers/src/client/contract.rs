@@ -1,9 +1,12 @@
 //! What every client of a broker is given, has to do and returns. What a client does not acknowledge comes again from
 //! `sender`, which connects again after a wait.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::io;
-use std::sync::Arc;
+#[cfg(feature = "nats")]
+use std::sync::PoisonError;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::Message;
@@ -78,9 +81,26 @@ pub(crate) struct Access {
     pub alone: Option<Alone>,
     /// What the broker calls this client; no two have the same.
     pub name: String,
+    /// Topics of which the broker has stored messages, by any connection.
+    pub stored: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Access {
+    /// The broker has stored messages of this topic.
+    #[cfg(feature = "nats")]
+    pub fn note_stored(&self, topic: &str) {
+        let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
+        if !stored.contains(topic) {
+            stored.insert(topic.to_owned());
+        }
+    }
+
+    /// Whether it ever has.
+    #[cfg(feature = "nats")]
+    pub fn has_stored(&self, topic: &str) -> bool {
+        self.stored.lock().unwrap_or_else(PoisonError::into_inner).contains(topic)
+    }
+
     /// The message's topic, or the URI's.
     #[cfg(any(feature = "mqtt", feature = "nats", feature = "redis", feature = "kafka"))]
     pub fn topic<'a>(&'a self, message: &'a Message) -> &'a str {

@@ -237,11 +237,13 @@ impl Nats {
                 *acknowledged += now.len();
                 rest = later;
             } else if self.store(now, acknowledged)? {
+                self.access.note_stored(&topic);
                 self.streams.insert(topic, true);
                 rest = later;
-            } else if stored.is_none() {
+            } else if stored.is_none() && !self.access.has_stored(&topic) {
                 self.streams.insert(topic, false);
             } else {
+                // As after a full disk, for which the server ends JetStream: published without it, messages would be kept nowhere.
                 return Err(Failure::Lost("the subject has no stream any more".to_owned()));
             }
         }
@@ -289,7 +291,8 @@ fn answer(status: Option<&str>, payload: &[u8]) -> Result<bool, Failure> {
     if error["err_code"].as_u64() == Some(TOO_LARGE) {
         return Err(Failure::Unsendable("the stream takes no message of this size".to_owned()));
     }
-    if answer["seq"].is_u64() {
+    // An answer with an error has a number, too, which is 0.
+    if error.is_null() && answer["seq"].is_u64() {
         return Ok(true);
     }
     let why =
@@ -327,7 +330,14 @@ mod tests {
         let answered = Arc::clone(&done);
         let client = std::thread::spawn(move || {
             let destination = Arc::new(Destination::parse(&uri).unwrap());
-            let access = Access { destination, tls: None, credentials: None, alone: None, name: "me".into() };
+            let access = Access {
+                destination,
+                tls: None,
+                credentials: None,
+                alone: None,
+                name: "me".into(),
+                stored: Default::default(),
+            };
             let mut nats = Nats::connect(&access).map_err(|e| format!("{e:?}")).unwrap();
             while !answered.load(Ordering::Relaxed) {
                 nats.idle();
@@ -361,6 +371,10 @@ mod tests {
         assert!(matches!(large, Err(Failure::Unsendable(_))));
         let full = json("{\"error\":{\"err_code\":10077,\"description\":\"maximum messages exceeded\"}}");
         assert!(matches!(full, Err(Failure::Lost(why)) if why.contains("maximum messages exceeded")));
+        let disk = json(
+            "{\"error\":{\"code\":503,\"err_code\":10023,\"description\":\"insufficient resources\"},\"stream\":\"S\",\"seq\":0}",
+        );
+        assert!(matches!(disk, Err(Failure::Lost(why)) if why.contains("insufficient resources")));
         assert!(matches!(json("nonsense"), Err(Failure::Lost(_))));
         assert!(matches!(refusal("Authorization Violation"), Failure::Denied(_)));
         assert!(matches!(refusal("Stale Connection"), Failure::Lost(_)));

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 pub use self::sink::{CALL_LIMIT, Sink, Written};
 use self::waiting::Waiting;
 use crate::monitor::Monitor;
+use crate::threads::{self, now, since};
 use crate::{Counts, Message};
 
 /// Messages that are written at once.
@@ -145,20 +146,18 @@ impl Outbox {
         let state = State {
             waiting: Waiting::default(),
             taken: 0,
-            moved: Instant::now(),
+            moved: now(),
             flushing: false,
             phase: Phase::Open,
         };
         let shared = Arc::new(Shared { state: Monitor::new(state), counts: Arc::clone(counts), patience });
         let own = Arc::clone(&shared);
-        let thread = std::thread::Builder::new().name("outbox".to_owned()).spawn(move || {
+        let thread = threads::spawn("outbox", move || {
             let result = or_panic(|| own.write(&mut *sink, open));
             // Before the end is announced: the next start opens the same destination.
             drop(sink);
             own.end(result, on_failure);
         })?;
-        // Not joined but waited for by its phase: a call of the system may never return.
-        let thread = thread.thread().id();
         Ok(Self { shared, capacity, thread })
     }
 
@@ -194,7 +193,7 @@ impl Outbox {
             }
         }
         if state.left() == 0 {
-            state.moved = Instant::now();
+            state.moved = now();
         }
         state.waiting.push(message);
         counts.waiting.add(1);
@@ -221,9 +220,10 @@ impl Outbox {
             if state.flushing || state.has_ended() {
                 return Drained::Interrupted;
             }
-            let Some(patience) = self.shared.patience.checked_sub(state.moved.elapsed()) else {
+            let patience = self.shared.patience.saturating_sub(since(state.moved));
+            if patience.is_zero() {
                 return Drained::Stalled(state.left());
-            };
+            }
             state = self.shared.state.wait(state, Some(patience));
         }
     }
@@ -232,15 +232,14 @@ impl Outbox {
     /// messages are lost.
     pub fn close(&self) -> usize {
         let Shared { patience, counts, .. } = &*self.shared;
-        let begun = Instant::now();
+        let begun = now();
         let mut state = self.shared.state.lock();
         state.advance(Phase::Closing);
         self.shared.state.notify();
         // `on_failure` may close it in the sink's own thread, which then cannot wait for itself.
         let own = std::thread::current().id() == self.thread;
         while !state.has_ended() && !own {
-            let waited =
-                begun.elapsed().max(if state.left() > 0 { state.moved.elapsed() } else { Duration::ZERO });
+            let waited = since(begun).max(if state.left() > 0 { since(state.moved) } else { Duration::ZERO });
             let Some(left) = patience.checked_sub(waited).filter(|left| !left.is_zero()) else { break };
             state = self.shared.state.wait(state, Some(left));
         }
@@ -275,7 +274,7 @@ impl Shared {
             drop(self.state.wait(state, Some(REOPEN)));
             open = sink.open()?;
         }
-        let (mut batch, mut next_call) = (Vec::new(), Some(Instant::now()));
+        let (mut batch, mut next_call) = (Vec::new(), Some(now()));
         while self.take(sink, &mut next_call, &mut batch)? {
             while !batch.is_empty() {
                 let written = sink.write(&batch)?;
@@ -306,10 +305,10 @@ impl Shared {
         batch.clear();
         let mut state = self.state.lock();
         while state.waiting.is_empty() && state.phase == Phase::Open {
-            let left = next_call.map(|next| next.saturating_duration_since(Instant::now()));
+            let left = next_call.map(|next| next.saturating_duration_since(now()));
             if left == Some(Duration::ZERO) {
                 drop(state);
-                *next_call = sink.idle()?.map(|wait| Instant::now() + wait);
+                *next_call = sink.idle()?.map(|wait| now() + wait);
                 state = self.state.lock();
             } else {
                 state = self.state.wait(state, left);
@@ -341,7 +340,7 @@ impl Shared {
         let count = count.min(state.taken);
         if count > 0 {
             state.taken -= count;
-            state.moved = Instant::now();
+            state.moved = now();
             let lost = lost.min(count);
             self.counts.written.add(count - lost);
             self.counts.failed.add(lost);

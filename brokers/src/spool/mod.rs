@@ -2,27 +2,28 @@
 //!
 //! A folder with segments, files of numbered records that are only appended to and are removed when all of their messages are
 //! acknowledged; the file `acknowledged`, which says up to where they are; and the file `lock`, which one process holds. What a
-//! process has appended stays when it is killed, because the system has it; the last seconds before a power cut may be lost.
+//! process has appended stays when it is killed, because the system has it; a power cut may take what was appended since the last
+//! [`Unsynced`] was written to the disk.
 //!
 //! Damage costs the messages whose bytes it touches, and no others: records are found again after it (`record`), and the numbers
 //! tell how many are lost (`scan`). A place in `acknowledged` that is too old sends messages twice, none too few; one that cannot be
 //! right is not followed, and all that is kept is sent again. Whatever else lies in the folder is left alone.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use cudainfer_files::{Access, Folder, Lock, LockError, Readers};
 
+mod disk;
 mod place;
 mod record;
 mod scan;
 mod segment;
 
+pub(crate) use disk::{Disk, DiskFile};
 use place::Place;
 use segment::{LAST_NUMBER, Segment, name, size};
 
@@ -59,15 +60,16 @@ struct Ahead {
 /// The messages of one element, in order.
 #[derive(Debug)]
 pub(crate) struct Spool {
-    folder: Folder,
+    disk: Arc<dyn Disk>,
     /// Held as long as this lives.
-    _lock: Lock,
-    acknowledged: File,
+    _lock: Option<Lock>,
+    acknowledged: Arc<dyn DiskFile>,
     most_bytes: u64,
     /// Never empty while there is a message.
     segments: VecDeque<Segment>,
     /// The last segment, if it was begun by this process.
-    writer: Option<File>,
+    writer: Option<Arc<dyn DiskFile>>,
+    unsynced: Unsynced,
     last_number: u64,
     last_sequence: u64,
     /// Up to where all was acknowledged when this was opened.
@@ -78,6 +80,37 @@ pub(crate) struct Spool {
     waiting: u64,
     lost: u64,
     warnings: Vec<String>,
+}
+
+/// What became of messages that a spool was offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Appended {
+    /// That many, from the first, are in the spool.
+    Stored(usize),
+    /// There is no room before messages are acknowledged.
+    Full,
+    /// The first will never have room.
+    TooLong,
+}
+
+/// What a power cut would undo.
+#[derive(Debug, Default)]
+pub(crate) struct Unsynced {
+    /// Segments that were appended to.
+    files: Vec<Arc<dyn DiskFile>>,
+    /// The folder in which segments were begun.
+    folder: Option<Arc<dyn Disk>>,
+}
+
+impl Unsynced {
+    /// Waits until the disk has it.
+    ///
+    /// # Errors
+    /// Those of the disk, which may then never have it.
+    pub fn sync(self) -> io::Result<()> {
+        self.files.iter().try_for_each(|file| file.sync())?;
+        self.folder.map_or(Ok(()), |folder| folder.sync())
+    }
 }
 
 /// Reads the segments in order.
@@ -105,20 +138,29 @@ impl Spool {
             LockError::Held(by) => SpoolError::Locked { folder: name.clone(), by },
             LockError::Io(e) => failed(named("lock", &e)),
         })?;
-        Self::read(folder, lock, most_bytes).map_err(failed)
+        Self::read(Arc::new(folder), Some(lock), most_bytes).map_err(failed)
     }
 
-    fn read(folder: Folder, lock: Lock, most_bytes: u64) -> io::Result<Self> {
-        let acknowledged = folder.file(ACKNOWLEDGED, Access::Write).map_err(|e| named(ACKNOWLEDGED, &e))?;
-        let kept = place::read(&acknowledged)?;
+    /// Counts what waits on the disk, which `lock` keeps others from.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn read(disk: Arc<dyn Disk>, lock: Option<Lock>, most_bytes: u64) -> io::Result<Self> {
+        let acknowledged = disk.file(ACKNOWLEDGED, Access::Write).map_err(|e| named(ACKNOWLEDGED, &e))?;
+        let kept = place::read(&*acknowledged)?;
         let damaged = kept == place::Read::Damaged;
         let place = if let place::Read::Place(place) = kept { Some(place) } else { None };
-        let found = scan::scan(&folder, place)?;
+        let found = scan::scan(&*disk, place)?;
         if damaged {
             acknowledged.set_len(0)?;
         }
         if Some(found.place) != place {
-            place::write(&acknowledged, found.place)?;
+            place::write(&*acknowledged, found.place)?;
+        }
+        // A process that was killed may have left them in the system's memory.
+        let mut unsynced = Unsynced { files: Vec::new(), folder: Some(Arc::clone(&disk)) };
+        for segment in &found.segments {
+            unsynced.files.push(disk.file(&name(segment.number), Access::Read)?);
         }
         let mut warnings = Vec::new();
         if found.lost > 0 {
@@ -142,7 +184,7 @@ impl Spool {
             ));
         }
         Ok(Self {
-            folder,
+            disk,
             _lock: lock,
             acknowledged,
             most_bytes,
@@ -152,6 +194,7 @@ impl Spool {
             },
             segments: found.segments,
             writer: None,
+            unsynced,
             last_number: found.last_number,
             last_sequence: found.last_sequence,
             sent_before: found.place,
@@ -177,33 +220,68 @@ impl Spool {
         &self.warnings
     }
 
-    /// Appends as many of the messages, from the first, as there is room for, and returns how many.
+    /// Appends as many of the messages, from the first, as there is room for.
     ///
     /// # Errors
     /// Those of writing. None of the messages has been appended then.
-    pub fn append(&mut self, messages: &[Arc<Message>]) -> io::Result<usize> {
-        self.begin_segment()?;
-        let (used, mut bytes, mut count) = (self.bytes(), Vec::new(), 0);
+    pub fn append(&mut self, messages: &[Arc<Message>]) -> io::Result<Appended> {
+        let appended = self.write(messages);
+        if appended.is_err() && self.waiting == 0 {
+            // On a full disk, what is left of acknowledged messages may take the room that the next try needs.
+            let _ = self.remove_all();
+        }
+        appended
+    }
+
+    fn write(&mut self, messages: &[Arc<Message>]) -> io::Result<Appended> {
+        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
         for (sequence, message) in (self.last_sequence.saturating_add(1)..).zip(messages) {
-            let before = bytes.len();
-            record::encode(message, sequence, &mut bytes)?;
-            if used.saturating_add(size(bytes.len())) > self.most_bytes {
-                bytes.truncate(before);
+            if record::encode(message, sequence, &mut bytes).is_err() || size(bytes.len()) > self.most_bytes {
                 break;
             }
-            count += 1;
+            ends.push(bytes.len());
         }
-        let (Some(writer), Some(segment)) = (&self.writer, self.segments.back_mut()) else { return Ok(0) };
-        if let Err(e) = writer.write_all_at(&bytes, segment.length) {
+        let Some(first) = ends.first() else {
+            return Ok(if messages.is_empty() { Appended::Stored(0) } else { Appended::TooLong });
+        };
+        if self.waiting == 0 && self.bytes().saturating_add(size(*first)) > self.most_bytes {
+            self.remove_all()?;
+        }
+        let used = self.bytes();
+        ends.retain(|end| used.saturating_add(size(*end)) <= self.most_bytes);
+        let Some(end) = ends.last() else { return Ok(Appended::Full) };
+        bytes.truncate(*end);
+        self.begin_segment()?;
+        let (Some(writer), Some(segment)) = (&self.writer, self.segments.back_mut()) else {
+            return Ok(Appended::Full);
+        };
+        if let Err(e) = writer.write(&bytes, segment.length) {
             // Part of it may be there; the next record overwrites it.
             let _ = writer.set_len(segment.length);
             return Err(e);
         }
+        if !self.unsynced.files.iter().any(|file| Arc::ptr_eq(file, writer)) {
+            self.unsynced.files.push(Arc::clone(writer));
+        }
         segment.length += size(bytes.len());
+        let count = size(ends.len());
         segment.unread += count;
         self.last_sequence += count;
         self.waiting += count;
-        Ok(usize::try_from(count).unwrap_or(usize::MAX))
+        Ok(Appended::Stored(ends.len()))
+    }
+
+    /// Whether messages were appended since [`Self::take_unsynced`].
+    pub fn has_unsynced(&self) -> bool {
+        !self.unsynced.files.is_empty()
+    }
+
+    /// What was appended since this was last called; none, if the broker has acknowledged all of it.
+    pub fn take_unsynced(&mut self) -> Option<Unsynced> {
+        if self.waiting == 0 {
+            self.unsynced.files.clear();
+        }
+        self.has_unsynced().then(|| std::mem::take(&mut self.unsynced))
     }
 
     /// The first messages that are not acknowledged, at most `most` and about `most_bytes`, but one if there is one.
@@ -232,7 +310,7 @@ impl Spool {
             return Ok(());
         };
         self.waiting = self.waiting.saturating_sub(size(count));
-        let written = place::write(&self.acknowledged, place);
+        let written = place::write(&*self.acknowledged, place);
         while let Some(first) = self.segments.front() {
             let passed = match self.segments.iter().position(|segment| segment.number == place.segment) {
                 Some(0) => place.offset >= first.length,
@@ -241,17 +319,31 @@ impl Spool {
             if !passed || (self.segments.len() == 1 && first.length < self.segment_size() / 2) {
                 break;
             }
-            let number = first.number;
-            if self.segments.len() == 1 {
-                self.writer = None;
-            }
-            match self.folder.remove(&name(number)) {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-                _ => (),
-            }
-            self.segments.pop_front();
+            self.remove_first()?;
         }
         written
+    }
+
+    /// Removes the first segment, all of whose messages are acknowledged.
+    fn remove_first(&mut self) -> io::Result<()> {
+        let Some(first) = self.segments.front() else { return Ok(()) };
+        match self.disk.remove(&name(first.number)) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+            _ => (),
+        }
+        self.segments.pop_front();
+        if self.segments.is_empty() {
+            self.writer = None;
+        }
+        Ok(())
+    }
+
+    /// Removes what is left of messages that are all acknowledged.
+    fn remove_all(&mut self) -> io::Result<()> {
+        while !self.segments.is_empty() {
+            self.remove_first()?;
+        }
+        Ok(())
     }
 
     fn bytes(&self) -> u64 {
@@ -274,7 +366,8 @@ impl Spool {
         }
         // What has been put there meanwhile is not ours; the next try takes another number.
         self.last_number = number;
-        let file = self.folder.file(&name(number), Access::New)?;
+        let file = self.disk.file(&name(number), Access::New)?;
+        self.unsynced.folder = Some(Arc::clone(&self.disk));
         self.segments.push_back(Segment { number, length: 0, unread: 0 });
         self.writer = Some(file);
         Ok(())
@@ -291,7 +384,7 @@ impl Spool {
             }
             if self.reader.used == self.reader.bytes.len() && self.reader.offset < segment.length {
                 self.reader.used = 0;
-                self.reader.bytes = segment.read_from(&self.folder, self.reader.offset)?;
+                self.reader.bytes = segment.read_from(&*self.disk, self.reader.offset)?;
             }
             if let Some(found) = self.reader.bytes.get(self.reader.used..).and_then(record::first) {
                 let taken = found.skipped + found.size;

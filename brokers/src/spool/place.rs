@@ -1,8 +1,9 @@
 //! Up to where all messages of a spool are acknowledged: its file `acknowledged`.
 
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
+
+use super::disk::DiskFile;
+use super::segment::size;
 
 /// Up to which message all are acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,12 +33,10 @@ pub(super) enum Read {
 ///
 /// # Errors
 /// Those of reading.
-pub(super) fn read(file: &File) -> io::Result<Read> {
-    let mut bytes = [0; NUMBERS + 4 + 1];
-    let length = file.read_at(&mut bytes, 0)?;
-    let bytes = bytes.get(..length).unwrap_or_default();
-    let numbers = match length.saturating_sub(4) {
-        0 if length == 0 => return Ok(Read::Empty),
+pub(super) fn read(file: &dyn DiskFile) -> io::Result<Read> {
+    let bytes = file.read(0, size(NUMBERS + 4 + 1))?;
+    let numbers = match bytes.len().saturating_sub(4) {
+        0 if bytes.is_empty() => return Ok(Read::Empty),
         count @ (NUMBERS | OLD_NUMBERS) => count,
         _ => return Ok(Read::Damaged),
     };
@@ -52,15 +51,17 @@ pub(super) fn read(file: &File) -> io::Result<Read> {
 
 /// # Errors
 /// Those of writing.
-pub(super) fn write(file: &File, place: Place) -> io::Result<()> {
+pub(super) fn write(file: &dyn DiskFile, place: Place) -> io::Result<()> {
     let Place { segment, offset, sequence } = place;
     let mut bytes: Vec<u8> = [segment, offset, sequence].into_iter().flat_map(u64::to_le_bytes).collect();
     bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
-    file.write_all_at(&bytes, 0)
+    file.write(&bytes, 0)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::FileExt;
+
     use super::*;
 
     #[test]

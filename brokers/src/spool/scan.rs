@@ -1,11 +1,11 @@
 //! What a spool has when it is opened: which segments, how many messages, and what damage has taken.
 
 use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 
-use cudainfer_files::{Access, Folder};
+use cudainfer_files::Access;
 
+use super::disk::{Disk, DiskFile};
 use super::place::Place;
 use super::record;
 use super::segment::{LONGEST_SEGMENT, Segment, name, number, size};
@@ -67,14 +67,14 @@ impl Scanned {
 ///
 /// # Errors
 /// Those of reading and writing.
-pub(super) fn scan(folder: &Folder, place: Option<Place>) -> io::Result<Found> {
+pub(super) fn scan(disk: &dyn Disk, place: Option<Place>) -> io::Result<Found> {
     let mut found = Found::default();
     let mut scanned = Vec::new();
-    for name in folder.names()? {
+    for name in disk.names()? {
         let Some(number) = number(&name) else { continue };
         found.last_number = found.last_number.max(number);
-        match folder.file(&name, Access::Write) {
-            Ok(file) => scanned.extend(read(folder, &name, number, &file)?),
+        match disk.file(&name, Access::Write) {
+            Ok(file) => scanned.extend(read(disk, &name, number, &*file)?),
             Err(e)
                 if [
                     io::ErrorKind::InvalidInput,
@@ -117,7 +117,7 @@ pub(super) fn scan(folder: &Folder, place: Option<Place>) -> io::Result<Found> {
         if unread > 0 {
             found.segments.push_back(Segment { number: segment.number, length: segment.length, unread });
         } else if segment.lost_at_end == 0 || !segment.records.is_empty() {
-            folder.remove(&name(segment.number))?;
+            disk.remove(&name(segment.number))?;
         }
     }
     // The file of acknowledgements may be older than the removal of what they were for, after a power cut: messages are missed before
@@ -157,9 +157,8 @@ fn lost_of_old(scanned: &[Scanned]) -> u64 {
 }
 
 /// Reads a segment; none, if it has no messages.
-fn read(folder: &Folder, name: &str, number: u64, file: &File) -> io::Result<Option<Scanned>> {
-    let mut bytes = Vec::new();
-    file.take(LONGEST_SEGMENT).read_to_end(&mut bytes)?;
+fn read(disk: &dyn Disk, name: &str, number: u64, file: &dyn DiskFile) -> io::Result<Option<Scanned>> {
+    let bytes = file.read(0, LONGEST_SEGMENT)?;
     let mut segment = Scanned { number, ..Scanned::default() };
     let mut at = 0;
     while let Some(found) = bytes.get(at..).and_then(record::first) {
@@ -174,10 +173,10 @@ fn read(folder: &Folder, name: &str, number: u64, file: &File) -> io::Result<Opt
     }
     match (segment.records.is_empty(), rest.is_empty()) {
         (true, true) => {
-            folder.remove(name)?;
+            disk.remove(name)?;
             return Ok(None);
         }
-        (true, false) => folder.rename(name, &format!("{name}{DAMAGED}"))?,
+        (true, false) => disk.rename(name, &format!("{name}{DAMAGED}"))?,
         // The next start does not count it again.
         (false, false) => file.set_len(segment.length)?,
         (false, true) => (),

@@ -1,8 +1,10 @@
 //! A segment of a spool: a file of numbered records.
 
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 
-use cudainfer_files::{Access, Folder};
+use cudainfer_files::Access;
+
+use super::disk::Disk;
 
 /// Bytes of a segment that are read; what is longer, this program has not written.
 pub(super) const LONGEST_SEGMENT: u64 = 1 << 30;
@@ -25,17 +27,12 @@ impl Segment {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn read_from(&self, folder: &Folder, offset: u64) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        match folder.file(&name(self.number), Access::Read) {
-            Ok(mut file) => {
-                file.seek(SeekFrom::Start(offset))?;
-                file.take(self.length.saturating_sub(offset)).read_to_end(&mut bytes)?;
-            }
-            Err(e) if e.kind() == io::ErrorKind::NotFound => (),
-            Err(e) => return Err(e),
+    pub fn read_from(&self, disk: &dyn Disk, offset: u64) -> io::Result<Vec<u8>> {
+        match disk.file(&name(self.number), Access::Read) {
+            Ok(file) => file.read(offset, self.length.saturating_sub(offset)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(e) => Err(e),
         }
-        Ok(bytes)
     }
 }
 

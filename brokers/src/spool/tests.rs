@@ -18,6 +18,15 @@ fn messages(numbers: std::ops::Range<usize>) -> Vec<Arc<Message>> {
     numbers.map(message).collect()
 }
 
+/// Appends messages; returns how many had room.
+fn append(spool: &mut Spool, messages: &[Arc<Message>]) -> usize {
+    match spool.append(messages).unwrap() {
+        Appended::Stored(count) => count,
+        Appended::Full => 0,
+        Appended::TooLong => panic!("larger than the spool"),
+    }
+}
+
 /// Takes out all messages, `at_once` at a time, and returns their ids.
 fn take_all(spool: &mut Spool, at_once: usize) -> Vec<usize> {
     let mut ids = Vec::new();
@@ -45,8 +54,8 @@ fn segments(folder: &Path) -> Vec<PathBuf> {
 fn messages_come_out_in_order_across_segments_and_restarts_and_their_files_go() {
     let folder = tempfile::tempdir().unwrap();
     let mut spool = Spool::open(folder.path(), 64 << 10).unwrap();
-    assert_eq!(spool.append(&messages(0..1000)).unwrap(), 1000);
-    assert!(spool.append(&messages(1000..1200)).unwrap() == 200 && segments(folder.path()).len() > 1);
+    assert_eq!(append(&mut spool, &messages(0..1000)), 1000);
+    assert!(append(&mut spool, &messages(1000..1200)) == 200 && segments(folder.path()).len() > 1);
     let mut seen = Vec::new();
     for _ in 0..10 {
         let some = spool.first(7, 1 << 20).unwrap();
@@ -58,14 +67,14 @@ fn messages_come_out_in_order_across_segments_and_restarts_and_their_files_go() 
     drop(spool);
     let mut spool = Spool::open(folder.path(), 64 << 10).unwrap();
     assert_eq!((spool.waiting(), spool.lost()), (1150, 0));
-    assert_eq!(spool.append(&messages(1200..1300)).unwrap(), 100);
+    assert_eq!(append(&mut spool, &messages(1200..1300)), 100);
     seen.extend(take_all(&mut spool, 64));
     assert_eq!(seen, (0..1300).collect::<Vec<_>>());
     assert_eq!(spool.waiting(), 0);
     drop(spool);
     let mut spool = Spool::open(folder.path(), 64 << 10).unwrap();
     assert_eq!((spool.waiting(), segments(folder.path()).len()), (0, 0), "nothing comes twice");
-    spool.append(&messages(0..3)).unwrap();
+    append(&mut spool, &messages(0..3));
     assert_eq!(take_all(&mut spool, 2), [0, 1, 2]);
 }
 
@@ -76,7 +85,7 @@ fn writing_and_reading_in_turns_is_in_order() {
     let (mut next, mut seen) = (0, Vec::new());
     for round in 0..200 {
         let count = round % 11;
-        next += spool.append(&messages(next..next + count)).unwrap();
+        next += append(&mut spool, &messages(next..next + count));
         let some = spool.first(round % 7 + 1, 100).unwrap();
         spool.acknowledge(some.len()).unwrap();
         seen.extend(some.iter().map(|message| message.id.parse::<usize>().unwrap()));
@@ -91,7 +100,7 @@ fn a_full_spool_takes_no_more_until_messages_are_acknowledged() {
     let mut spool = Spool::open(folder.path(), 4 << 10).unwrap();
     let mut taken = 0;
     loop {
-        let now = spool.append(&messages(taken..taken + 10)).unwrap();
+        let now = append(&mut spool, &messages(taken..taken + 10));
         taken += now;
         if now < 10 {
             break;
@@ -99,24 +108,66 @@ fn a_full_spool_takes_no_more_until_messages_are_acknowledged() {
     }
     let bytes: u64 = segments(folder.path()).iter().map(|path| path.metadata().unwrap().len()).sum();
     assert!(bytes <= 4 << 10 && taken > 50, "{taken} messages in {bytes} bytes");
-    assert_eq!(spool.append(&messages(taken..taken + 1)).unwrap(), 0);
+    assert_eq!(append(&mut spool, &messages(taken..taken + 1)), 0);
     assert_eq!(take_all(&mut spool, 10), (0..taken).collect::<Vec<_>>());
-    assert_eq!(spool.append(&messages(taken..taken + 10)).unwrap(), 10);
+    assert_eq!(append(&mut spool, &messages(taken..taken + 10)), 10);
     assert_eq!(take_all(&mut spool, 10), (taken..taken + 10).collect::<Vec<_>>());
+}
+
+/// A message whose record takes about that many bytes.
+fn large(number: usize, bytes: usize) -> Arc<Message> {
+    Arc::new(Message { payload: vec![b'x'; bytes], ..(*message(number)).clone() })
+}
+
+#[test]
+fn a_message_that_never_has_room_holds_up_no_other_and_one_that_fills_the_spool_is_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spool = Spool::open(folder.path(), 4 << 10).unwrap();
+    let long = large(1, 5000);
+    assert_eq!(spool.append(&[message(0), Arc::clone(&long), message(2)]).unwrap(), Appended::Stored(1));
+    assert_eq!(spool.append(&[long, message(2)]).unwrap(), Appended::TooLong);
+    let topic = "x".repeat(70_000);
+    let named = Arc::new(Message { topic, ..(*message(2)).clone() });
+    assert_eq!(spool.append(&[named]).unwrap(), Appended::TooLong, "topics have 16 bits for their length");
+    // Small segments are kept when all of their messages are acknowledged, but not where there is no room beside them.
+    let whole = large(3, 4060);
+    assert_eq!(spool.append(&[Arc::clone(&whole)]).unwrap(), Appended::Full);
+    assert_eq!(take_all(&mut spool, 1), [0]);
+    assert_eq!(segments(folder.path()).len(), 1);
+    assert_eq!(spool.append(&[whole]).unwrap(), Appended::Stored(1));
+    assert_eq!(take_all(&mut spool, 1), [3]);
+}
+
+#[test]
+fn what_a_power_cut_would_take_is_flushed_unless_it_is_acknowledged() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spool = Spool::open(folder.path(), 1 << 20).unwrap();
+    assert!(!spool.has_unsynced());
+    append(&mut spool, &messages(0..3));
+    assert!(spool.has_unsynced());
+    spool.take_unsynced().unwrap().sync().unwrap();
+    assert!(!spool.has_unsynced());
+    append(&mut spool, &messages(3..5));
+    drop(spool);
+    // A killed process has left them to the system.
+    let mut spool = Spool::open(folder.path(), 1 << 20).unwrap();
+    assert!(spool.has_unsynced());
+    assert_eq!(take_all(&mut spool, 5).len(), 5);
+    assert!(spool.take_unsynced().is_none() && !spool.has_unsynced(), "the broker has them");
 }
 
 #[test]
 fn a_record_that_was_cut_off_is_counted_once_and_the_others_come() {
     let folder = tempfile::tempdir().unwrap();
     let mut spool = Spool::open(folder.path(), 1 << 20).unwrap();
-    spool.append(&messages(0..10)).unwrap();
+    append(&mut spool, &messages(0..10));
     drop(spool);
     let segment = segments(folder.path()).pop().unwrap();
     let length = segment.metadata().unwrap().len();
     OpenOptions::new().write(true).open(&segment).unwrap().set_len(length - 3).unwrap();
     let mut spool = Spool::open(folder.path(), 1 << 20).unwrap();
     assert_eq!((spool.waiting(), spool.lost()), (9, 1));
-    spool.append(&messages(10..12)).unwrap();
+    append(&mut spool, &messages(10..12));
     drop(spool);
     let mut spool = Spool::open(folder.path(), 1 << 20).unwrap();
     assert_eq!(spool.lost(), 0);
@@ -127,7 +178,7 @@ fn a_record_that_was_cut_off_is_counted_once_and_the_others_come() {
 fn without_its_place_a_spool_sends_again_and_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let mut spool = Spool::open(folder.path(), 1 << 20).unwrap();
-    spool.append(&messages(0..10)).unwrap();
+    append(&mut spool, &messages(0..10));
     spool.first(4, 1 << 20).unwrap();
     spool.acknowledge(4).unwrap();
     drop(spool);
@@ -155,7 +206,7 @@ fn a_folder_belongs_to_one_and_must_be_writable() {
 fn filled(folder: &Path, count: usize, acknowledged: usize) {
     let mut spool = Spool::open(folder, 16 << 10).unwrap();
     for number in 0..count {
-        assert_eq!(spool.append(&[message(number)]).unwrap(), 1);
+        assert_eq!(append(&mut spool, &[message(number)]), 1);
     }
     spool.first(acknowledged, 1 << 20).unwrap();
     spool.acknowledge(acknowledged).unwrap();
@@ -180,7 +231,7 @@ fn write_place(folder: &Path, place: Place) {
 fn a_flipped_bit_costs_one_message_of_a_segment() {
     let folder = tempfile::tempdir().unwrap();
     let mut spool = Spool::open(folder.path(), 1 << 20).unwrap();
-    spool.append(&messages(0..3000)).unwrap();
+    append(&mut spool, &messages(0..3000));
     drop(spool);
     let segment = segments(folder.path()).remove(0);
     let mut bytes = std::fs::read(&segment).unwrap();
@@ -213,7 +264,7 @@ fn a_place_that_is_not_there_yet_is_doubted_and_all_that_is_kept_is_sent() {
             spool.warnings()
         );
         assert_eq!((spool.waiting(), spool.lost()), (10, 0));
-        spool.append(&messages(10..12)).unwrap();
+        append(&mut spool, &messages(10..12));
         drop(spool);
         // It is said once.
         let mut spool = Spool::open(folder.path(), 1 << 20).unwrap();
@@ -238,7 +289,7 @@ fn a_spool_of_an_older_version_goes_on() {
         std::fs::write(folder.path().join(ACKNOWLEDGED), place).unwrap();
         let mut spool = Spool::open(folder.path(), 1 << 20).unwrap();
         assert_eq!((spool.lost(), spool.warnings().len()), (0, doubted), "{offset}");
-        spool.append(&messages(10..15)).unwrap();
+        append(&mut spool, &messages(10..15));
         let some = spool.first(12 - first, 1 << 20).unwrap();
         assert_eq!(some, messages(first..12));
         spool.acknowledge(1).unwrap();
@@ -267,7 +318,7 @@ fn what_others_have_put_into_the_folder_is_neither_followed_nor_removed_nor_wait
     // Also one that comes while it is in use.
     std::os::unix::fs::symlink(&target, path(&name(9))).unwrap();
     assert!(spool.append(&messages(0..3)).is_err());
-    spool.append(&messages(0..3)).unwrap();
+    append(&mut spool, &messages(0..3));
     assert_eq!(take_all(&mut spool, 2), [0, 1, 2]);
     assert_eq!(std::fs::read_to_string(&target).unwrap(), "precious");
     similar.iter().for_each(|name| assert_eq!(std::fs::read_to_string(path(name)).unwrap(), "theirs"));

@@ -59,6 +59,11 @@ impl Broker {
         broker
     }
 
+    /// Where its data lies.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     pub fn location(&self) -> String {
         self.location_at(self.port)
     }
@@ -203,14 +208,32 @@ impl Broker {
         }
     }
 
+    /// Removes that stream with all that it has.
+    pub fn remove_stream(&self) {
+        jetstream(self.port, async |context| drop(context.delete_stream("cams").await.unwrap()));
+    }
+
     /// The ids of what the broker has stored, in its order.
     pub fn stored(&self) -> Vec<String> {
         match self.kind {
             Kind::Redis => {
                 let client = redis::Client::open(("127.0.0.1".to_owned(), self.port));
                 let mut connection = client.unwrap().get_connection().unwrap();
-                let entries: redis::streams::StreamRangeReply =
-                    redis::cmd("XRANGE").arg("cams.front").arg("-").arg("+").query(&mut connection).unwrap();
+                let mut range = || -> redis::RedisResult<redis::streams::StreamRangeReply> {
+                    redis::cmd("XRANGE").arg("cams.front").arg("-").arg("+").query(&mut connection)
+                };
+                // One that has just started may still be reading its data.
+                let is_loading =
+                    |e: &redis::RedisError| e.kind() == redis::ServerErrorKind::BusyLoading.into();
+                let mut found = range();
+                until("Redis has its data", || {
+                    let loading = found.as_ref().is_err_and(is_loading);
+                    if loading {
+                        found = range();
+                    }
+                    !loading
+                });
+                let entries = found.unwrap();
                 let text = |value: &redis::Value| redis::from_redis_value_ref::<String>(value).unwrap();
                 entries.ids.iter().map(|entry| text(&entry.map["id"])).collect()
             }

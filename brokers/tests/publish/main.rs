@@ -6,9 +6,12 @@ mod brokers;
 mod feeding;
 #[path = "../../../tests/free_port.rs"]
 mod free_port;
+mod full_disks;
 mod hostile;
 mod kafka;
+mod namespaces;
 mod outages;
+mod partitions;
 mod relay;
 mod sockets;
 mod spools;
