@@ -59,12 +59,12 @@ fn run(name: &'static str, location: &'static str) {
 
 #[test]
 fn a_client_of_mqtt_that_has_no_thread_is_tried_again() {
-    run("mqtt", "mqtt://localhost:PORT/records");
+    run("mqtt", "mqtt://127.0.0.1:PORT/records");
 }
 
 #[test]
 fn a_client_of_kafka_that_has_no_thread_is_tried_again() {
-    run("kafka", "kafka://localhost:PORT/records");
+    run("kafka", "kafka://127.0.0.1:PORT/records");
 }
 
 #[test]

@@ -47,7 +47,7 @@ pub(crate) struct Tormented<S> {
     scenario: Arc<Mutex<S>>,
     stage: &'static Stage,
     /// What the process has between two runs.
-    holdings: Holdings,
+    holdings: Mutex<Holdings>,
     /// How long a run takes in which nothing fails.
     undisturbed: Duration,
     patience: Duration,
@@ -63,7 +63,7 @@ impl<S: Scenario> Tormented<S> {
         let (patience, looks) = (scenario.patience(), scenario.seams().contains(&Seam::Memory));
         let scenario = Arc::new(Mutex::new(scenario));
         let mut this =
-            Self { scenario, stage, holdings: Holdings::default(), undisturbed: Duration::ZERO, patience };
+            Self { scenario, stage, holdings: Mutex::default(), undisturbed: Duration::ZERO, patience };
         let folder = folder.to_owned();
         this.perform(move |scenario| scenario.prepare(&folder));
         for counted in [false, false, true] {
@@ -78,7 +78,7 @@ impl<S: Scenario> Tormented<S> {
         memory::look(false);
         // Threads of the last run may still be ending.
         std::thread::sleep(Duration::from_millis(200));
-        this.holdings = Holdings::now();
+        this.holdings = Mutex::new(Holdings::now());
         Ok(this)
     }
 
@@ -155,12 +155,16 @@ impl<S: Scenario> Tormented<S> {
     /// Threads and files that the process has more than before.
     fn left_over(&self) -> Option<String> {
         let end = Instant::now() + TIDY;
+        let mut before = self.holdings.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            let more = Holdings::now().beyond(&self.holdings);
+            let now = Holdings::now();
+            let more = now.beyond(&before);
             if more.is_empty() {
                 return None;
             }
             if Instant::now() > end {
+                // The faults after this one are not blamed for it.
+                *before = now;
                 return Some(more.join(", "));
             }
             std::thread::sleep(Duration::from_millis(20));

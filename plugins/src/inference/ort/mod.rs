@@ -7,6 +7,7 @@
 mod binding;
 mod candidates;
 mod cudnn;
+mod error_codes;
 mod failure;
 mod gpu_libraries;
 mod messages;

@@ -10,6 +10,7 @@ use libloading::os::unix::Library;
 use ort::environment::Environment;
 
 use super::candidates;
+use super::error_codes;
 use super::messages::{CAT, EnvironmentLogger};
 use super::operators;
 use crate::inference::{InferenceError, exit, unwinder};
@@ -87,6 +88,7 @@ pub fn environment(
     }
     // `ort` gets the same library, as long as this one is open.
     let Found { path, version, opened, shared } = find(library, preferred)?;
+    error_codes::confine(&opened);
     let logger = EnvironmentLogger::default();
     let environment = ort::init_from(&path)
         .map_err(|e| {
