@@ -205,6 +205,14 @@ class Service(unittest.TestCase):
             reported = subprocess.run(["systemd-analyze", "verify", path], capture_output=True, text=True)
         self.assertEqual((reported.returncode, reported.stdout + reported.stderr), (0, ""))
 
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "needs systemd-analyze")
+    def test_the_unit_gives_the_service_little_that_it_does_not_need(self):
+        unit = ROOT / "deploy/cudainfer-serve.service"
+        # In tenths; the service has the network and GPUs, which most of what is left is for.
+        analyse = ["systemd-analyze", "security", "--offline=yes", "--threshold=20", "--no-pager", unit]
+        reported = subprocess.run(analyse, capture_output=True, text=True)
+        self.assertEqual(reported.returncode, 0, reported.stdout[-200:] + reported.stderr)
+
     def test_systemd_and_compose_wait_longer_than_the_service_takes_to_stop(self):
         source = (ROOT / "serve/src/config/server.rs").read_text()
         limit = float(re.search(r"stop_timeout: ([\d.]+)", source)[1])
