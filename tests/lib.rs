@@ -1,7 +1,12 @@
 //! Helpers of all tests: starting pipelines, waiting for their end with a time limit, and collecting their frames.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // all of this runs in tests only
 
+pub mod dice;
 mod free_port;
+pub mod golden;
+pub mod pipeline_file;
+pub mod resources;
+pub mod sixteen;
 pub mod stream;
 pub mod validator;
 

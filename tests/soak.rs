@@ -1,20 +1,9 @@
 //! Memory, threads and files over many cycles. One test only: it measures its own process.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which clippy does not know as such
 
+use cudainfer_tests::resources::{entries, memory as in_use};
 use cudainfer_tests::{TestPipeline, model, until};
 use gst::prelude::*;
-
-/// Memory in use, in KiB: what the allocator has given out and not got back. Resident memory is no measure of a leak: what
-/// the allocator keeps of what it got back, in an arena for each thread, goes up and down by megabytes.
-fn in_use() -> usize {
-    // SAFETY: the call takes no argument and only reads the allocator's own counts.
-    let counts = unsafe { libc::mallinfo2() };
-    (counts.uordblks + counts.hblkhd) / 1024
-}
-
-fn entries(folder: &str) -> usize {
-    std::fs::read_dir(folder).unwrap().count()
-}
 
 /// Half of them to warm up: GStreamer's pools and ONNX Runtime's fill.
 const CYCLES: usize = 800;

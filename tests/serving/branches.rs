@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use cudainfer_tests::{TestPipeline, init, model, within};
 use gst::prelude::*;
 
+use cudainfer_tests::dice::Dice;
 use cudainfer_tests::stream::alone;
 
 /// How many criticals GStreamer and GLib have logged; there must be none.
@@ -29,16 +30,6 @@ fn count_criticals() {
             );
         }
     });
-}
-
-/// Numbers that look random and are the same each time.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        usize::try_from(self.0 >> 33).unwrap() % sides
-    }
 }
 
 struct Branch {
@@ -149,7 +140,7 @@ fn branches_come_and_go_in_any_order_without_a_word_of_gstreamers() {
             "videotestsrc ! video/x-raw,width=32,height=32 ! tee name=t allow-not-linked=true ! queue ! fakesink async=false",
         );
         pipeline.play();
-        let mut walk = Walk { pipeline, dice: Dice(seed), branches: Vec::new(), count: 0 };
+        let mut walk = Walk { pipeline, dice: Dice::new(seed), branches: Vec::new(), count: 0 };
         for _ in 0..60 {
             match walk.dice.roll(8) {
                 0..=2 => walk.add(),

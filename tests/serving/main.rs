@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which clippy does not know as such
 
 mod accepts;
+mod bad_stream;
 mod batches;
 mod branches;
 mod change;

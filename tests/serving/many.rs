@@ -4,6 +4,7 @@
 use gst::prelude::*;
 use std::time::Instant;
 
+use cudainfer_tests::dice::Dice;
 use cudainfer_tests::stream::{Stream, alone};
 
 const STREAMS: usize = 16;
@@ -11,16 +12,6 @@ const STEPS: usize = 10_000;
 /// Frames in flight that each stream may have.
 const IN_FLIGHT: u64 = 4;
 const SEED: u64 = 20_261_121;
-
-/// Knuth's generator.
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % limit
-    }
-}
 
 /// A stream, and the frames that it must have pushed.
 struct One {
@@ -108,13 +99,13 @@ impl One {
 fn sixteen_streams_share_a_model_through_ten_thousand_random_operations() {
     let _alone = alone();
     println!("seed {SEED}");
-    let mut draw = Draw(SEED);
+    let mut dice = Dice::new(SEED);
     let mut streams: Vec<_> = (0..STREAMS).map(|_| One::new()).collect();
     let (mut frames, started) = (0, Instant::now());
     for step in 0..STEPS {
-        let index = draw.below(STREAMS);
+        let index = dice.roll(STREAMS);
         let one = &mut streams[index];
-        match draw.below(40) {
+        match dice.roll(40) {
             // The stream is removed, and another one is added.
             0 => {
                 one.null();

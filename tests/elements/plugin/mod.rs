@@ -2,6 +2,7 @@
 
 mod analytics;
 mod contexts;
+mod golden;
 pub mod inspect;
 mod metadata;
 mod names;

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+pub use cudainfer_tests::pipeline_file::launch;
 use cudainfer_tests::validator::play;
 use cudainfer_tests::{TestPipeline, buffers, end, fetched, model, push, root, run, scratch};
 use gstcudainfer::model::Array;
@@ -15,32 +16,6 @@ use crate::{iou, lines, rect, video};
 /// The three people in the first frame, measured by eye: left, crossing the road far, crossing the road near.
 const PEOPLE: [[f64; 4]; 3] =
     [[254.0, 220.0, 29.0, 88.0], [500.0, 157.0, 30.0, 77.0], [639.0, 240.0, 45.0, 81.0]];
-
-/// A launch file with its keys filled in, as tools/cudainfer_tools/pipeline.py does: `# key=default  help` declares `{key}`.
-pub fn launch(name: &str, values: &[(&str, &str)]) -> String {
-    let text = std::fs::read_to_string(root().join("pipelines").join(format!("{name}.launch"))).unwrap();
-    let (header, description): (Vec<_>, Vec<_>) = text.lines().partition(|line| line.starts_with('#'));
-    let mut description = description.join(" ");
-    let mut keys: HashMap<&str, &str> = HashMap::new();
-    for words in header {
-        let Some((key, default)) = words[1..].split_whitespace().next().and_then(|w| w.split_once('='))
-        else {
-            continue;
-        };
-        keys.insert(key, default);
-    }
-    for (key, value) in values {
-        assert!(keys.insert(key, value).is_some(), "{name} has no key {key}");
-    }
-    for (key, value) in keys {
-        let value = match value.strip_prefix("./") {
-            Some(path) => root().join(path).display().to_string(),
-            None => value.to_owned(),
-        };
-        description = description.replace(&format!("{{{key}}}"), &value);
-    }
-    description
-}
 
 /// Runs a launch file. Returns the records that it published, and the video that it wrote.
 fn publish(name: &str, values: &[(&str, &str)]) -> (Vec<Value>, PathBuf) {

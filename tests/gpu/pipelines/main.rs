@@ -5,6 +5,7 @@
 mod bus;
 mod contexts;
 mod earlier;
+mod golden;
 mod load;
 mod readers;
 mod recurrent;

@@ -45,6 +45,7 @@ def batches() -> None:
             value = graph.node("MatMul", [graph.node("MatMul", [value, "wide"], f"wide_{step}"), "narrow"], f"narrow_{step}")
         batch_detections(graph, plus=value)
         graph.save(name, sidecar)
+    crowd()
     # Fails where any frame of the run is white: the index is 6 for that, and there are six rows.
     graph = Graph(F32, ["batch", 3, 64, 64])
     graph.node("ReduceMean", ["images"], "brightness", axes=[1, 2, 3], keepdims=0)
@@ -69,6 +70,27 @@ def batches() -> None:
     graph.node("Identity", ["size"], "size_again")
     graph.output("size_again", I64, ["batch", 2])
     graph.save("constants-batch", '[input]\nresize = "stretch"\n[constants]\nsize = "frame-height-width"\nfactor = [2.0]\n')
+
+
+def crowd() -> None:
+    """The red box whose score is the picture's mean red, and 10,000 small blue ones, whose scores are how much bluer than red it is: none
+    in a gray picture, all in a blue one."""
+    boxes, _, _ = detector_tables()
+    count = 10_000
+    row, column = np.divmod(np.arange(count, dtype=np.float32), 100)
+    small = np.stack([0.64 * column + 0.32, 0.64 * row + 0.32, np.full(count, 0.5), np.full(count, 0.5)]).astype(np.float32)
+    weights = np.zeros((3, 6, 1 + count), np.float32)
+    weights[0, 4, 0] = 1
+    weights[2, 5, 1:], weights[0, 5, 1:] = 0.9, -0.9
+    fixed = np.zeros((6, 1 + count), np.float32)
+    fixed[:4, 0], fixed[:4, 1:] = boxes[:, 0], small
+    graph = Graph(F32, ["batch", 3, 64, 64])
+    graph.node("ReduceMean", ["images"], "colour", axes=[2, 3], keepdims=1)
+    graph.node("Mul", ["colour", graph.constant("weights", weights)], "weighted")
+    graph.node("ReduceSum", ["weighted", graph.constant("over", np.array([1], np.int64))], "summed", keepdims=0)
+    graph.node("Add", ["summed", graph.constant("fixed", fixed)], "detections")
+    graph.output("detections", F32, ["batch", 6, 1 + count])
+    graph.save("crowd-of-blue", RED_AND_BLUE + 'decoder = "yolov8"\n')
 
 
 def batch_detections(graph: Graph, batch: int | str = "batch", size: int = 64, plus: str | None = None) -> None:
