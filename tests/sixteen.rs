@@ -84,14 +84,8 @@ impl Sixteen {
             });
         }
         pipeline.play();
-        let mut sixteen = Self {
-            pipeline,
-            seen,
-            stop: Arc::default(),
-            bad,
-            misbehaving: None,
-            blocked: None,
-        };
+        let mut sixteen =
+            Self { pipeline, seen, stop: Arc::default(), bad, misbehaving: None, blocked: None };
         sixteen.misbehave(pace);
         sixteen
     }

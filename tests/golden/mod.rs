@@ -44,7 +44,8 @@ pub struct Outcome {
 /// The names of all pipeline files.
 pub fn names() -> Vec<String> {
     let files = files_below(&root().join("pipelines"), &[".launch"]);
-    let own = files.into_iter().filter(|file| file.parent().is_some_and(|folder| folder.ends_with("pipelines")));
+    let own =
+        files.into_iter().filter(|file| file.parent().is_some_and(|folder| folder.ends_with("pipelines")));
     own.map(|file| file.file_stem().unwrap().to_string_lossy().into_owned()).collect()
 }
 
@@ -58,12 +59,9 @@ pub fn outcome(name: &str, device: Option<&str>) -> Outcome {
     let videos = ["video", "video1", "video2", "video3", "video4"];
     values.extend(videos.into_iter().filter(|key| has(key)).map(|key| (key, film.clone())));
     let published = folder.join("published.jsonl");
-    for (key, file) in [
-        ("json", "published.jsonl"),
-        ("labels", "published.jsonl"),
-        ("output", "output"),
-        ("matte", "matte"),
-    ] {
+    for (key, file) in
+        [("json", "published.jsonl"), ("labels", "published.jsonl"), ("output", "output"), ("matte", "matte")]
+    {
         if has(key) {
             values.push((key, folder.join(file).display().to_string()));
         }
@@ -151,7 +149,8 @@ impl Outcome {
     /// Writes the golden file: a line for each record and each pad.
     pub fn write(&self, name: &str) {
         let line = |record: &Record| json!([format!("{:08x}", record.rest), record.numbers]).to_string();
-        let list = |lines: Vec<String>| lines.iter().map(|line| format!("\n  {line}")).collect::<Vec<_>>().join(",");
+        let list =
+            |lines: Vec<String>| lines.iter().map(|line| format!("\n  {line}")).collect::<Vec<_>>().join(",");
         let text = format!(
             "{{\"records\": [{}],\n \"frames\": [{}]}}\n",
             list(self.records.iter().map(line).collect()),

@@ -36,13 +36,17 @@ impl Record {
     pub fn difference(&self, rest: u32, numbers: &[f64], tolerance: [f64; 2]) -> Option<String> {
         if rest != self.rest || numbers.len() != self.numbers.len() {
             let count = [numbers.len(), self.numbers.len()];
-            return Some(format!("other objects, labels, counts or events; {count:?} numbers with a fraction"));
+            return Some(format!(
+                "other objects, labels, counts or events; {count:?} numbers with a fraction"
+            ));
         }
         let all = self.numbers.iter().zip(numbers).zip(&self.parts).enumerate();
         all.map(|(at, ((got, wanted), is_part))| (at, got, wanted, tolerance[usize::from(!is_part)]))
             // Not "more than": a number that is none is no match.
             .find(|(_, got, wanted, tolerance)| !((*got - *wanted).abs() <= *tolerance))
-            .map(|(at, got, wanted, tolerance)| format!("number {at} is {got}, not {wanted} within {tolerance}"))
+            .map(|(at, got, wanted, tolerance)| {
+                format!("number {at} is {got}, not {wanted} within {tolerance}")
+            })
     }
 }
 

@@ -55,6 +55,8 @@ struct State {
     /// The frame before which the stream ended; none while frames come.
     end: Option<u64>,
     has_ended: bool,
+    /// Whether a frame has come out since the stream started.
+    flows: bool,
     faults: Vec<String>,
 }
 
@@ -95,6 +97,7 @@ impl Ledger {
         while let Some(frame) = state.in_flight.pop_front() {
             if frame.number == number {
                 state.counts.left += 1;
+                state.flows = true;
                 return;
             }
             if frame.number > number {
@@ -118,7 +121,10 @@ impl Ledger {
         let before = if state.lost_by.0 == frame.loser { state.lost_by.1 } else { 0 };
         state.lost_by = (frame.loser, before + 1);
         if before + 1 > LOST_AT_ONCE && !self.leaky {
-            state.faults.push(format!("more than {LOST_AT_ONCE} frames were lost at once, the last is {}", frame.number));
+            state.faults.push(format!(
+                "more than {LOST_AT_ONCE} frames were lost at once, the last is {}",
+                frame.number
+            ));
         }
     }
 
@@ -128,6 +134,17 @@ impl Ledger {
         state.losers += 1;
         let loser = state.losers;
         state.in_flight.iter_mut().filter(|frame| frame.loser == 0).for_each(|frame| frame.loser = loser);
+    }
+
+    /// The stream starts.
+    pub fn start(&self) {
+        self.may_lose();
+        self.state().flows = false;
+    }
+
+    /// Whether frames have come out since the stream started.
+    pub fn flows(&self) -> bool {
+        self.state().flows
     }
 
     /// A flush has ended where frames come in.
@@ -226,7 +243,7 @@ mod tests {
     #[test]
     fn a_frame_that_was_flushed_is_missed_by_nobody_and_must_not_come_any_more() {
         let ledger = Ledger::new(false);
-        (0..2).for_each(|_| drop(ledger.enter()));
+        (0..2).for_each(|number| assert_eq!(ledger.enter(), number));
         let flush = gst::Seqnum::next();
         ledger.flush_enters(flush);
         ledger.flush_leaves(flush);
@@ -241,7 +258,7 @@ mod tests {
     #[test]
     fn an_end_comes_after_all_frames_and_none_comes_twice() {
         let ledger = Ledger::new(false);
-        (0..2).for_each(|_| drop(ledger.enter()));
+        (0..2).for_each(|number| assert_eq!(ledger.enter(), number));
         ledger.leave(0);
         ledger.leave(0);
         assert_eq!(ledger.faults().len(), 1);
@@ -253,7 +270,7 @@ mod tests {
     #[test]
     fn what_a_leaky_stream_drops_must_be_reported() {
         let ledger = Ledger::new(true);
-        (0..3).for_each(|_| drop(ledger.enter()));
+        (0..3).for_each(|number| assert_eq!(ledger.enter(), number));
         ledger.leave(2);
         assert_eq!(ledger.faults(), [""; 0]);
         ledger.report();

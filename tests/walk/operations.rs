@@ -1,5 +1,6 @@
 //! What is done to a stream, or to all of them.
 
+use std::sync::Mutex;
 use std::time::Duration;
 
 use cudainfer_tests::dice::Dice;
@@ -95,6 +96,9 @@ pub fn apply(walk: &mut Walk, operation: Operation, place: usize) -> String {
     if operation == All {
         return all(walk);
     }
+    if operation == Threads {
+        return threads(walk, place);
+    }
     let pipeline = walk.pipeline.clone();
     let (dice, stream) = (&mut walk.dice, &mut walk.streams[place]);
     if operation == Dispose {
@@ -108,7 +112,8 @@ pub fn apply(walk: &mut Walk, operation: Operation, place: usize) -> String {
         return seek(dice, stream);
     }
     match operation {
-        Replace if plays => replace(dice, stream),
+        // While a stream starts, what is downstream of an element decides about its caps.
+        Replace if plays && stream.ledger.flows() => replace(dice, stream),
         Model => set_model(dice, stream),
         Zones => set_zones(dice, stream),
         Constants if stream.kind == Kind::Vocabulary => set_constants(dice, stream),
@@ -134,7 +139,6 @@ pub fn apply(walk: &mut Walk, operation: Operation, place: usize) -> String {
             play(&stream.bin);
             format!("{state:?}")
         }
-        Threads => threads(dice, &pipeline, stream),
         _ => {
             std::thread::sleep(Duration::from_millis(dice.roll(20) as u64));
             String::new()
@@ -194,7 +198,7 @@ fn replace(dice: &mut Dice, stream: &Stream) -> String {
     }
     let (done, wait) = std::sync::mpsc::channel();
     let pad = before.static_pad("src").unwrap();
-    pad.add_probe(gst::PadProbeType::IDLE, move |_, _| {
+    let task = move || {
         if name == "infer" {
             ledger.may_lose();
         }
@@ -205,8 +209,14 @@ fn replace(dice: &mut Dice, stream: &Stream) -> String {
         new.set_property("name", name);
         bin.add(&new).unwrap();
         gst::Element::link_many([&before, &new, &after]).unwrap();
-        let started = new.sync_state_with_parent();
-        let _ = done.send(started);
+        let _ = done.send(new.sync_state_with_parent());
+    };
+    // GStreamer may call it a second time, from the thread that pushes, which then waits for the first.
+    let task = Mutex::new(Some(task));
+    pad.add_probe(gst::PadProbeType::IDLE, move |_, _| {
+        if let Some(task) = task.lock().unwrap().take() {
+            task();
+        }
         gst::PadProbeReturn::Remove
     });
     wait.recv_timeout(LIMIT).expect("the pad is never idle").unwrap_or_else(|e| panic!("{name}: {e}"));
@@ -338,7 +348,8 @@ fn seek(dice: &mut Dice, stream: &Stream) -> String {
     let flushes = stream.ledger.has_ended() || dice.roll(4) > 0;
     let flags = if flushes { SeekFlags::FLUSH | SeekFlags::ACCURATE } else { SeekFlags::ACCURATE };
     let to = ClockTime::from_mseconds(dice.roll(5000) as u64);
-    let (start, stop) = if rate < 0.0 { (ClockTime::ZERO, to) } else { (to, to + ClockTime::from_seconds(60)) };
+    let (start, stop) =
+        if rate < 0.0 { (ClockTime::ZERO, to) } else { (to, to + ClockTime::from_seconds(60)) };
     let event = gst::event::Seek::new(rate, flags, SeekType::Set, start, SeekType::Set, stop);
     let done = stream.element("out").send_event(event);
     format!("{rate} {start} {stop}, flush {flushes}: {done}")
@@ -351,14 +362,17 @@ fn gap(dice: &mut Dice, stream: &Stream) -> String {
     format!("{at}: {}", sink.send_event(gap))
 }
 
-/// Several threads set states of the stream and of the whole pipeline; then all plays again.
-fn threads(dice: &mut Dice, pipeline: &gst::Pipeline, stream: &mut Stream) -> String {
+/// Several threads set states of a stream and of the whole pipeline at the same time. None may hang; then the stream is started anew, and
+/// must play. A stream that is stopped while its caps are negotiated may end with an error: that is counted.
+fn threads(walk: &mut Walk, place: usize) -> String {
+    let seeds: Vec<u64> = (0..3).map(|_| walk.dice.roll(1 << 20) as u64).collect();
+    let Some(stream) = &mut walk.streams[place] else { return "there is no stream".into() };
     mend(stream);
-    let seeds: Vec<u64> = (0..3).map(|_| dice.roll(1 << 20) as u64).collect();
+    let (bin, pipeline) = (stream.bin.clone(), walk.pipeline.clone());
     std::thread::scope(|scope| {
         for (index, seed) in seeds.iter().enumerate() {
             let mut dice = Dice::new(*seed);
-            let (bin, pipeline) = (&stream.bin, &pipeline);
+            let (bin, pipeline) = (&bin, &pipeline);
             scope.spawn(move || {
                 for _ in 0..1 + dice.roll(4) {
                     let state = *dice.pick(&[State::Null, State::Ready, State::Paused, State::Playing]);
@@ -373,7 +387,9 @@ fn threads(dice: &mut Dice, pipeline: &gst::Pipeline, stream: &mut Stream) -> St
             });
         }
     });
-    play(pipeline);
-    play(&stream.bin);
+    bin.set_state(State::Null).unwrap();
+    walk.pardon(place);
+    play(&pipeline);
+    play(&bin);
     format!("{seeds:?}")
 }

@@ -88,8 +88,7 @@ impl Stream {
         );
         let bin = gst::parse::bin_from_description_with_name(&description, false, name)
             .unwrap_or_else(|e| panic!("{e}: {description}"));
-        let stream =
-            Self { bin, ledger: Arc::new(Ledger::new(kind == Kind::Leaky)), kind, must_mend: false };
+        let stream = Self { bin, ledger: Arc::new(Ledger::new(kind == Kind::Leaky)), kind, must_mend: false };
         stream.watch();
         stream
     }
@@ -100,9 +99,8 @@ impl Stream {
     }
 
     fn watch(&self) {
-        let mask = gst::PadProbeType::BUFFER
-            | gst::PadProbeType::EVENT_DOWNSTREAM
-            | gst::PadProbeType::EVENT_FLUSH;
+        let mask =
+            gst::PadProbeType::BUFFER | gst::PadProbeType::EVENT_DOWNSTREAM | gst::PadProbeType::EVENT_FLUSH;
         let ledger = Arc::clone(&self.ledger);
         let door = self.element("door").static_pad("sink").unwrap();
         door.add_probe(mask, move |pad, info| {
@@ -115,7 +113,7 @@ impl Stream {
                 Some(gst::PadProbeData::Event(event)) => match event.type_() {
                     gst::EventType::FlushStop => ledger.flush_enters(event.seqnum()),
                     // The source has started anew.
-                    gst::EventType::StreamStart => ledger.may_lose(),
+                    gst::EventType::StreamStart => ledger.start(),
                     gst::EventType::Eos => ledger.end_enters(),
                     _ => (),
                 },

@@ -147,14 +147,14 @@ impl Settings {
                 Ok(set) if set > 0 => s.set(field, set),
                 _ => {
                     let rounded = size.saturating_add(multiple - 1) / multiple * multiple;
-                    s.fixate_field_nearest_int(field, rounded);
+                    fixate_number(s, field, rounded);
                 }
             }
         }
         s.remove_field(caps::SIZE_MULTIPLE);
-        s.fixate_field_str("tensor-type", "float32");
-        s.fixate_field_str("tensor-layout", "nchw");
-        s.fixate_field_nearest_int("tensor-channels", 3);
+        fixate_word(s, "tensor-type", "float32");
+        fixate_word(s, "tensor-layout", "nchw");
+        fixate_number(s, "tensor-channels", 3);
         if let Some(ty) = self.ty {
             s.set("tensor-type", ty.word());
         }
@@ -490,6 +490,24 @@ fn triple(set: &[f64], s: &gst::StructureRef, field: &str) -> Option<[f32; 3]> {
         [one] => Some([one as f32; 3]),
         [a, b, c] => Some([a as f32, b as f32, c as f32]),
         _ => None,
+    }
+}
+
+/// Fixates a field to what is nearest to this number. A structure without the field, as where nothing is linked downstream, gets it.
+fn fixate_number(s: &mut gst::StructureRef, field: &str, number: i32) {
+    if s.has_field(field) {
+        s.fixate_field_nearest_int(field, number);
+    } else {
+        s.set(field, number);
+    }
+}
+
+/// The same with a word.
+fn fixate_word(s: &mut gst::StructureRef, field: &str, word: &str) {
+    if s.has_field(field) {
+        s.fixate_field_str(field, word);
+    } else {
+        s.set(field, word);
     }
 }
 

@@ -345,6 +345,11 @@ impl BaseTransformImpl for InferPublish {
         match event.type_() {
             // A seek does not set the frames' numbers back.
             gst::EventType::StreamStart => self.remember(|composer, details| composer.start(&event, details)),
+            gst::EventType::Segment => {
+                if let Some(state) = lock(&self.state).as_mut() {
+                    state.composer.see_segment(&event);
+                }
+            }
             gst::EventType::FlushStart => self.set_flushing(true),
             gst::EventType::FlushStop => {
                 self.remember(|composer, details| composer.end(End::Flush, details));

@@ -14,6 +14,7 @@ use super::second_pass::{Gathered, PassCounts};
 use super::selection::Selection;
 use super::tracks::{End, Track, Tracks};
 use super::writer::{Frame, Names, Writer};
+use crate::continuity::Continuity;
 use crate::meta::map::maps;
 use crate::meta::object::{Object, objects};
 use crate::meta::zone;
@@ -50,6 +51,7 @@ struct Stream {
     frames: u64,
     /// What their times have shown, and with the frame that is about to pass.
     numbering: [Numbering; 2],
+    continuity: Continuity,
     /// Frames that are missing before the one that is about to pass.
     missing: u64,
     /// The interval that had its record last, and the one that has it with the frame that is about to pass.
@@ -170,6 +172,14 @@ impl Composer {
         Ok(messages)
     }
 
+    /// Takes in a segment. Where it begins somewhere else, as after a seek without a flush, no frame is missing before it.
+    pub fn see_segment(&mut self, event: &gst::EventRef) {
+        let stream = self.streams.current_mut();
+        if stream.continuity.see(event).is_some() {
+            stream.numbering[0].interrupt();
+        }
+    }
+
     /// Ends all tracks of all streams. What follows does not continue what was before.
     ///
     /// # Errors
@@ -180,6 +190,7 @@ impl Composer {
         for (id, stream) in streams.named_mut() {
             (stream.shown, stream.changes) = ([None; 2], Changes::default());
             stream.numbering[0].interrupt();
+            stream.continuity.forget();
             let names = Names { params, stream: id, size: stream.size, details };
             let tracks = stream.tracks.end();
             messages.extend(writer.last(names, (tracks, end), &mut stream.gathered[0], passes)?);
@@ -205,6 +216,7 @@ impl Composer {
         }
         let stream = self.streams.current_mut();
         let pts = buffer.pts().map(gst::ClockTime::nseconds);
+        stream.continuity.see_frame(buffer);
         stream.numbering[1] = stream.numbering[0];
         stream.missing = stream.numbering[1].see(pts, buffer.duration().map(gst::ClockTime::nseconds));
         let frame = stream.frames + stream.missing;

@@ -335,6 +335,13 @@ impl ObjectImpl for TrtInfer {
             }
         }
     }
+
+    /// Programs give up elements that play, though GStreamer forbids it. Without this, the thread that pushes would wait forever, and
+    /// the batches of an instance for this element's frames.
+    fn dispose(&self) {
+        self.stop();
+        self.close();
+    }
 }
 
 impl GstObjectImpl for TrtInfer {}

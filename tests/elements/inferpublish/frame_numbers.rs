@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use cudainfer_tests::{TestPipeline, end, push, scratch};
+use cudainfer_tests::{TestPipeline, end, filled, push, scratch};
 use gst::prelude::*;
 use serde_json::Value;
 
@@ -167,4 +167,35 @@ fn damaged_frames_leave_a_gap_and_shift_nobody() {
         }
     }
     assert!(all > 0, "no frame was lost");
+}
+
+#[test]
+fn a_seek_without_a_flush_is_no_loss() {
+    let file = scratch("no-flush").join("lines.json");
+    let pipeline = TestPipeline::new(&format!(
+        "inferpublish name=publish location={} ! fakesink name=out async=false",
+        file.display()
+    ));
+    let pad = gst::Pad::builder(gst::PadDirection::Src).build();
+    pad.set_active(true).unwrap();
+    pad.link(&pipeline.element("publish").static_pad("sink").unwrap()).unwrap();
+    pipeline.play();
+    pad.push_event(gst::event::StreamStart::new("seeks"));
+    let caps = "video/x-raw,format=RGB,width=8,height=8,framerate=100/1";
+    pad.push_event(gst::event::Caps::new(&caps.parse().unwrap()));
+    // Twenty frames from the begin, and twenty from the eighth second.
+    for begin in [0, 800] {
+        let mut segment = gst::FormattedSegment::<gst::ClockTime>::new();
+        segment.set_start(gst::ClockTime::from_mseconds(10 * begin));
+        segment.set_time(gst::ClockTime::from_mseconds(10 * begin));
+        pad.push_event(gst::event::Segment::new(&segment));
+        for frame in begin..begin + 20 {
+            pad.push(filled(8 * 8 * 3, 0, frame)).unwrap();
+        }
+    }
+    pad.push_event(gst::event::Eos::new());
+    let report = pipeline.wait().succeeds();
+    assert!(!report.warnings.iter().any(|warning| warning.contains("missing")), "{report:?}");
+    let numbers: Vec<_> = crate::lines(&file).iter().map(|line| line["frame"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, (0..40).collect::<Vec<_>>());
 }
