@@ -15,7 +15,7 @@ pub trait Scenario: Send + 'static {
     /// What can fail in it.
     fn seams(&self) -> &'static [Seam];
 
-    /// Makes what it needs once. Files of the project's own are to lie below `folder`.
+    /// Makes what it needs once. Files of the project's own must lie below `folder`.
     fn prepare(&mut self, folder: &Path);
 
     /// Runs it: everything is started, works and is stopped.
