@@ -2,7 +2,6 @@
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use cudainfer_tests::scratch;
 use cudainfer_torture::{Ran, Scenario, Seam, torture};
@@ -24,11 +23,6 @@ impl Scenario for Away {
 
     fn seams(&self) -> &'static [Seam] {
         &[Seam::Thread, Seam::Socket, Seam::Connect]
-    }
-
-    /// inferpublish waits so long for a destination that accepts nothing.
-    fn patience(&self) -> Duration {
-        Duration::from_secs(10)
     }
 
     fn prepare(&mut self, folder: &Path) {

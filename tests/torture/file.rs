@@ -1,7 +1,6 @@
 //! Records that go to a file, which gets a number and is followed by another one several times in a run.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use cudainfer_tests::{model, scratch};
 use cudainfer_torture::{Ran, Scenario, Seam, torture};
@@ -22,11 +21,6 @@ impl Scenario for File {
 
     fn seams(&self) -> &'static [Seam] {
         &[Seam::Open, Seam::Write, Seam::Rename, Seam::Remove, Seam::Sync, Seam::Thread]
-    }
-
-    /// inferpublish waits so long for a destination that accepts nothing.
-    fn patience(&self) -> Duration {
-        Duration::from_secs(10)
     }
 
     fn prepare(&mut self, folder: &Path) {

@@ -27,11 +27,6 @@ impl Scenario for Spool {
         &[Open, Write, Folder, Remove, Sync, Socket, Connect, Send, Thread]
     }
 
-    /// inferpublish waits so long for a destination that accepts nothing.
-    fn patience(&self) -> Duration {
-        Duration::from_secs(10)
-    }
-
     fn prepare(&mut self, folder: &Path) {
         init();
         let folder = folder.display();

@@ -1,7 +1,6 @@
 //! A table of labels, with the file beside it.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use cudainfer_tests::{model, scratch};
 use cudainfer_torture::{Ran, Scenario, Seam, disarm, torture};
@@ -29,11 +28,6 @@ impl Scenario for Table {
 
     fn seams(&self) -> &'static [Seam] {
         &[Seam::Open, Seam::Write, Seam::Rename, Seam::Sync, Seam::Remove]
-    }
-
-    /// inferpublish waits so long for a destination that accepts nothing.
-    fn patience(&self) -> Duration {
-        Duration::from_secs(10)
     }
 
     fn prepare(&mut self, folder: &Path) {

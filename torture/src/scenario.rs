@@ -1,7 +1,6 @@
 //! What is run again and again.
 
 use std::path::Path;
-use std::time::Duration;
 
 use crate::seam::Seam;
 
@@ -16,12 +15,7 @@ pub trait Scenario: Send + 'static {
     /// What can fail in it.
     fn seams(&self) -> &'static [Seam];
 
-    /// How long it may wait for something, as is documented, beyond the ten seconds that anything may take.
-    fn patience(&self) -> Duration {
-        Duration::ZERO
-    }
-
-    /// Makes what it needs once. Files of the project's own are to lie below `folder`.
+    /// Makes what it needs once. Files of the project's own must lie below `folder`.
     fn prepare(&mut self, folder: &Path);
 
     /// Runs it: everything is started, works and is stopped.

@@ -10,10 +10,8 @@ use crate::scenario::{Ran, Scenario};
 use crate::seam::{self, Seam};
 use crate::stage::Stage;
 
-/// How long anything may take.
-const LIMIT: Duration = Duration::from_secs(10);
-/// How long the process waits until it takes something for a hang that never ends; a machine that does other things is slow.
-const HANG: Duration = Duration::from_secs(120);
+/// How long something takes that never ends. What takes long is seen in the output: a test cannot know what else its machine does.
+const HANG: Duration = Duration::from_secs(300);
 /// How long what is left over may take to go.
 const TIDY: Duration = Duration::from_secs(20);
 
@@ -48,9 +46,6 @@ pub(crate) struct Tormented<S> {
     stage: &'static Stage,
     /// What the process has between two runs.
     holdings: Mutex<Holdings>,
-    /// How long a run takes in which nothing fails.
-    undisturbed: Duration,
-    patience: Duration,
 }
 
 impl<S: Scenario> Tormented<S> {
@@ -60,20 +55,15 @@ impl<S: Scenario> Tormented<S> {
     /// It does not even work without a fault.
     pub fn start(stage: &'static Stage, scenario: S, folder: &std::path::Path) -> Result<Self, String> {
         process::note_panics();
-        let (patience, looks) = (scenario.patience(), scenario.seams().contains(&Seam::Memory));
+        let looks = scenario.seams().contains(&Seam::Memory);
         let scenario = Arc::new(Mutex::new(scenario));
-        let mut this =
-            Self { scenario, stage, holdings: Mutex::default(), undisturbed: Duration::ZERO, patience };
+        let mut this = Self { scenario, stage, holdings: Mutex::default() };
         let folder = folder.to_owned();
         this.perform(move |scenario| scenario.prepare(&folder));
         for counted in [false, false, true] {
-            let begun = Instant::now();
             // The last run is the one whose calls are counted.
             memory::look(counted && looks);
             this.good_run()?;
-            if !counted {
-                this.undisturbed = begun.elapsed();
-            }
         }
         memory::look(false);
         // Threads of the last run may still be ending.
@@ -116,11 +106,11 @@ impl<S: Scenario> Tormented<S> {
         memory::look(false);
         seam::disarm();
         let (took, (failed, site)) = (begun.elapsed(), seam::failed());
-        let outcome = if failed == 0 { Outcome::NotReached } else { self.judge(fault, &ran, took) };
+        let outcome = if failed == 0 { Outcome::NotReached } else { self.judge(fault, &ran) };
         Trial { outcome, site, took }
     }
 
-    fn judge(&self, fault: &Fault, ran: &Ran, took: Duration) -> Outcome {
+    fn judge(&self, fault: &Fault, ran: &Ran) -> Outcome {
         let after = self.good_run();
         let panics = process::take_panics();
         if let Some(panic) = panics.first() {
@@ -131,9 +121,6 @@ impl<S: Scenario> Tormented<S> {
                 "after it: {why}; it had said {:?}, {:?}",
                 ran.errors, ran.remarks
             ));
-        }
-        if took > LIMIT + self.patience + 20 * self.undisturbed {
-            return Outcome::Broken(format!("it took {took:?}: {:?}, {:?}", ran.errors, ran.remarks));
         }
         if let Some(left) = self.left_over() {
             return Outcome::Broken(format!("left over: {left}"));

@@ -62,13 +62,9 @@ impl Scenario for Control {
         "control"
     }
 
+    /// No threads: tokio keeps the descriptors of a runtime forever that had none for blocking work, and the process has one server.
     fn seams(&self) -> &'static [Seam] {
-        &[Seam::Socket, Seam::Accept, Seam::Thread]
-    }
-
-    /// A client waits so long for each answer, and a stream that does not end is waited for.
-    fn patience(&self) -> Duration {
-        4 * PATIENCE
+        &[Seam::Socket, Seam::Accept]
     }
 
     fn prepare(&mut self, _: &Path) {

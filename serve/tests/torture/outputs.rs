@@ -80,11 +80,6 @@ impl Scenario for Kept {
         &[Open, Write, Rename, Sync, Folder, Remove, Thread]
     }
 
-    /// A recording that cannot be completed is waited for.
-    fn patience(&self) -> Duration {
-        Duration::from_secs(30)
-    }
-
     fn prepare(&mut self, folder: &Path) {
         cudainfer_tests::init();
         self.state = folder.to_owned();

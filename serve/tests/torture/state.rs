@@ -32,11 +32,6 @@ impl Scenario for Changes {
         &[Open, Write, Rename, Sync, Folder, Remove, Thread]
     }
 
-    /// A stream that does not end is waited for.
-    fn patience(&self) -> Duration {
-        Duration::from_secs(10)
-    }
-
     fn prepare(&mut self, folder: &Path) {
         cudainfer_tests::init();
         self.state = folder.to_owned();
