@@ -81,7 +81,7 @@ impl Sink for Noting {
     }
 }
 
-/// A process and what it was told.
+/// A process, its counts and its reports.
 pub(super) struct Life {
     pub counts: Arc<Counts>,
     pub reports: Arc<Mutex<Vec<String>>>,
