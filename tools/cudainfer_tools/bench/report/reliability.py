@@ -35,7 +35,7 @@ def fuzzing(results: Path) -> list[str]:
 SIMULATIONS = {
     "delivery": (
         "Delivery to brokers",
-        "Promise: nothing that was acknowledged is lost, order is kept, all is counted and reported, and everything arrives within 25 s after disk "
+        "Promise: nothing that was acknowledged is lost, order is kept, all is counted and reported, and everything arrives within 40 s after disk "
         "and broker are well, whenever the process is killed or the power fails. Test: `brokers/src/simulation`, on a clock, a disk and a broker "
         "that are made up. [what-is-lost.md](what-is-lost.md) has the faults one by one.",
     ),
