@@ -15,8 +15,8 @@ use crate::threads::{self, now};
 
 /// Messages that are sent together.
 const BATCH: usize = 256;
-/// How long the thread waits before it reads again a spool that could not be read.
-const REREAD: Duration = Duration::from_secs(1);
+/// How long a thread waits before it writes or reads again a spool that could not be written or read.
+const RETRY: Duration = Duration::from_secs(1);
 /// How often it is asked whether the broker refuses the login.
 const DENIED: Duration = Duration::from_secs(1);
 /// How long messages wait in the system's memory before the disk has them: what a power cut takes.
@@ -137,7 +137,7 @@ impl Sink for Spooled {
                 Err(e) => {
                     drop(state);
                     self.fails(&e);
-                    state = shared.state.lock();
+                    return Ok(Written::later(RETRY));
                 }
             }
             let left = until.saturating_duration_since(now());
@@ -240,7 +240,7 @@ impl Shared {
                                 "the spool cannot be read: {e}. It is tried again until it can"
                             )));
                         }
-                        self.pause(REREAD);
+                        self.pause(RETRY);
                         state = self.state.lock();
                         continue;
                     }

@@ -33,7 +33,22 @@ pub fn info(text: impl Display) {
     line(6, &text);
 }
 
+#[cfg(test)]
+thread_local! {
+    static QUIET: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// From now on, this thread logs nothing: a simulation has thousands of events.
+#[cfg(test)]
+pub(crate) fn quiet() {
+    QUIET.set(true);
+}
+
 fn line(priority: u8, text: &dyn Display) {
+    #[cfg(test)]
+    if QUIET.get() {
+        return;
+    }
     // A line break in the text would begin a line without a priority.
     let text = crate::config::redacted(&text.to_string()).replace('\n', " ");
     let line = if *PRIORITIES {

@@ -16,8 +16,9 @@ use crate::threads::{now, since};
 use crate::uri::Destination;
 use crate::{Counts, Message, world};
 
-/// The longest that anything takes once disk and broker are well: a wait before the next try, and the call before it.
-const WELL: Duration = Duration::from_secs(25);
+/// The longest that anything takes once disk and broker are well: a wait before the next try, and the call before it; and tries of a
+/// small disk, a second each.
+const WELL: Duration = Duration::from_secs(40);
 /// How long a closed outbox may take beyond its patience.
 const END: Duration = Duration::from_secs(1);
 
@@ -81,7 +82,7 @@ impl Sink for Noting {
     }
 }
 
-/// A process and what it was told.
+/// A process, its counts and its reports.
 pub(super) struct Life {
     pub counts: Arc<Counts>,
     pub reports: Arc<Mutex<Vec<String>>>,

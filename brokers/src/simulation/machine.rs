@@ -13,7 +13,7 @@ pub(super) fn machine(shared: &Shared) -> MutexGuard<'_, Machine> {
     shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// A machine with its disk, the broker that it sends to, and what the process has been told.
+/// A machine with its disk, the broker that it sends to, and what the process knows.
 #[derive(Clone, Debug)]
 pub(super) struct Machine {
     pub files: Files,
@@ -36,7 +36,7 @@ pub(super) struct Broker {
     /// Denies the login.
     pub denies: bool,
     pub down_until: Duration,
-    /// Of 256 messages, so many lose the connection.
+    /// How many of 256 messages lose the connection.
     pub lossy: u8,
     /// How long an answer takes at most.
     pub slow: Duration,

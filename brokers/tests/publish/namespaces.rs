@@ -59,7 +59,7 @@ pub fn set_network(up: bool) {
     command("ip", &["link", "set", "lo", if up { "up" } else { "down" }]);
 }
 
-/// Mounts a disk of so many kilobytes on a folder.
+/// Mounts a disk of that many kilobytes on a folder.
 #[track_caller]
 pub fn mount(folder: &Path, kilobytes: u32) {
     command(

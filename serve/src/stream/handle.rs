@@ -3,10 +3,11 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gst::prelude::*;
 
+use super::run::{Run, StartRun, TryAgain};
 use super::status::Shared;
 use super::supervisor::Input;
 use super::thread::{BEAT, Effect, News, StreamEvent, Thread};
@@ -39,9 +40,10 @@ impl Stream {
         let (events, receiver) = channel();
         let spec = Arc::new(spec);
         let shared = Arc::new(Shared::new(Arc::clone(&spec)));
-        let (tell, try_again) = (Box::new(tell), Arc::new(try_again));
-        let thread =
-            Thread::new(Arc::clone(&spec), Arc::clone(&shared), events.clone(), outputs, tell, try_again);
+        let (tell, runs) =
+            (Box::new(tell), (Arc::new(try_again) as TryAgain, Box::new(Run::start) as StartRun));
+        let (own, own_shared, now) = (Arc::clone(&spec), Arc::clone(&shared), Instant::now());
+        let thread = Thread::new(own, own_shared, events.clone(), outputs, tell, runs, now);
         let handle = std::thread::Builder::new()
             .name(format!("stream:{}", spec.name()))
             .spawn(move || thread.work(&receiver))

@@ -55,6 +55,12 @@ pub(super) enum RunReport {
 /// Makes the spec of a held source again; `None` if the service ends.
 pub(super) type TryAgain = Arc<dyn Fn(&SourceConfig) -> Option<StreamSpec> + Send + Sync>;
 
+/// Takes the reports of a run, from several threads, and must not wait.
+pub(super) type ReportRun = Arc<dyn Fn(RunReport) + Send + Sync>;
+
+/// Starts a run; it has this number, and builds the pipeline of the stream's present spec.
+pub(super) type StartRun = Box<dyn Fn(&StreamSpec, u64, Arc<Shared>, TryAgain, ReportRun) -> Run + Send>;
+
 impl RunReport {
     fn without_secrets(self, spec: &StreamSpec) -> Self {
         match self {
@@ -77,19 +83,20 @@ pub(super) struct Run {
     pub frames: Arc<AtomicU64>,
     /// The source with which it was started.
     pub source: SourceConfig,
-    orders: Sender<Order>,
-    alive: Weak<()>,
+    pub(super) orders: Sender<Order>,
+    pub(super) alive: Weak<()>,
 }
 
 impl Run {
-    /// Begins a run. `report` is called from several threads and must not wait.
+    /// Begins a run.
     pub fn start(
         spec: &StreamSpec,
         number: u64,
         shared: Arc<Shared>,
         try_again: TryAgain,
-        report: impl Fn(RunReport) + Clone + Send + Sync + 'static,
+        report: ReportRun,
     ) -> Self {
+        let report = move |what| report(what);
         let (orders, receiver) = channel();
         let frames = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&frames);

@@ -136,15 +136,18 @@ impl Shared {
     }
 
     /// Notes the number of frames for their rate. The thread calls it about once a second.
-    pub fn sample(&self) {
-        let (now, frames) = (Instant::now(), self.frames.load(Ordering::Relaxed));
+    pub fn sample(&self, now: Instant) {
+        let frames = self.frames.load(Ordering::Relaxed);
         *lock(&self.beat) = now;
         let mut rate = lock(&self.rate);
-        if rate.back().is_some_and(|(at, _)| now - *at < Duration::from_millis(900)) {
+        if rate.back().is_some_and(|(at, _)| now.saturating_duration_since(*at) < Duration::from_millis(900))
+        {
             return;
         }
         rate.push_back((now, frames));
-        while rate.len() > 2 && rate.get(1).is_some_and(|(at, _)| now - *at >= Duration::from_secs(5)) {
+        while rate.len() > 2
+            && rate.get(1).is_some_and(|(at, _)| now.saturating_duration_since(*at) >= Duration::from_secs(5))
+        {
             rate.pop_front();
         }
     }

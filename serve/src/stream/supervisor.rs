@@ -132,8 +132,11 @@ impl Supervisor {
 
     /// When the next [`Input::Tick`] must come at the latest, if nothing else happens.
     pub fn deadline(&self) -> Option<Duration> {
-        let stop = self.stopping_since.map(|since| since + PATIENCE);
-        [self.start_at, self.drained_by, stop].into_iter().flatten().min()
+        // What waits for a pipeline to stop has no time: a deadline that has passed would keep a core busy.
+        let start = self.start_at.filter(|_| !self.up);
+        let may_abandon = self.left_behind < MOST_LEFT_BEHIND;
+        let stop = self.stopping_since.filter(|_| may_abandon).map(|since| since + PATIENCE);
+        [start, self.drained_by, stop].into_iter().flatten().min()
     }
 
     /// Handles an event. `chance` is a random number from 0 to 1.

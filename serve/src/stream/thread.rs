@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use super::lateness::Watch;
-use super::run::{Order, Run, RunReport, TryAgain};
+use super::run::{Order, Run, RunReport, StartRun, TryAgain};
 use super::status::{Shared, SupervisorStatus};
 use super::supervisor::{Action, Input, State, Supervisor};
 use super::{Reason, StreamSpec};
@@ -82,10 +82,14 @@ pub(super) struct Thread {
     events: Sender<StreamEvent>,
     tell: Box<dyn Fn(News) + Send>,
     try_again: TryAgain,
+    /// [`Run::start`], but for the simulation's pipelines.
+    start_run: StartRun,
     outputs: output::SharedOutputs,
     /// The keys for which the outputs were made.
     wanted: Option<output::Wanted>,
     began: Instant,
+    /// The time of the event that is handled.
+    now: Instant,
     run: Option<Run>,
     runs: u64,
     started: Instant,
@@ -103,7 +107,8 @@ impl Thread {
         events: Sender<StreamEvent>,
         outputs: output::SharedOutputs,
         tell: Box<dyn Fn(News) + Send>,
-        try_again: TryAgain,
+        (try_again, start_run): (TryAgain, StartRun),
+        now: Instant,
     ) -> Self {
         Self {
             supervisor: Supervisor::new(spec.restart.clone(), spec.source.loops),
@@ -112,40 +117,62 @@ impl Thread {
             events,
             tell,
             try_again,
+            start_run,
             outputs,
             wanted: None,
-            began: Instant::now(),
+            began: now,
+            now,
             run: None,
             runs: 0,
-            started: Instant::now(),
+            started: now,
             steady: false,
             instances: Vec::new(),
-            lateness: Watch::new(Instant::now()),
+            lateness: Watch::new(now),
             warned: HashMap::new(),
         }
     }
 
     /// Decides until the stream is over.
     pub(super) fn work(mut self, events: &Receiver<StreamEvent>) {
-        let first = self.hold().unwrap_or(Input::Begin);
-        let mut goes_on = self.take(first);
+        let mut goes_on = self.begin();
         while goes_on {
-            let now = self.began.elapsed();
-            let wait = self.supervisor.deadline().map_or(BEAT, |at| at.saturating_sub(now).min(BEAT));
-            goes_on = match events.recv_timeout(wait) {
-                Ok(StreamEvent::Input(input)) => self.take(input),
-                Ok(StreamEvent::Run(number, report)) => self.reported(number, report),
-                Ok(StreamEvent::Changed(effect)) => self.changed(effect),
-                Err(RecvTimeoutError::Timeout) => true,
-                Err(RecvTimeoutError::Disconnected) => false,
+            let event = match events.recv_timeout(self.wait(Instant::now())) {
+                Ok(event) => Some(event),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => break,
             };
-            let frames = self.run.as_ref().map_or(0, |run| run.frames.load(Ordering::Relaxed));
-            goes_on = goes_on && self.take(Input::Tick(frames));
-            self.shared.sample();
-            self.watch_lateness();
+            goes_on = self.step(Instant::now(), event);
         }
         // Dropping the outputs completes their files.
         drop(lock(&self.shared.outputs).take());
+    }
+
+    /// Begins the stream. Returns whether it goes on.
+    fn begin(&mut self) -> bool {
+        let first = self.hold().unwrap_or(Input::Begin);
+        self.take(first)
+    }
+
+    /// How long the next event may be waited for.
+    fn wait(&self, now: Instant) -> Duration {
+        let deadline = self.supervisor.deadline().map(|at| (self.began + at).saturating_duration_since(now));
+        deadline.map_or(BEAT, |left| left.min(BEAT))
+    }
+
+    /// Handles an event, or that there was none for as long as [`Self::wait`] says. Returns whether the stream goes on.
+    fn step(&mut self, now: Instant, event: Option<StreamEvent>) -> bool {
+        self.now = now;
+        let goes_on = match event {
+            Some(StreamEvent::Input(input)) => self.take(input),
+            Some(StreamEvent::Run(number, report)) => self.reported(number, report),
+            Some(StreamEvent::Changed(effect)) => self.changed(effect),
+            None => true,
+        };
+        let frames = self.run.as_ref().map_or(0, |run| run.frames.load(Ordering::Relaxed));
+        let goes_on = goes_on && self.take(Input::Tick(frames));
+        self.shared.sample(now);
+        self.watch_lateness();
+        goes_on
     }
 
     /// The event for a stream that must not be started by itself.
@@ -211,7 +238,7 @@ impl Thread {
     fn watch_lateness(&mut self) {
         let frames = self.shared.frames.load(Ordering::Relaxed);
         let most = self.spec.max_latency().map_or(0.0, |most| most.seconds_f64());
-        if let Some(text) = self.lateness.see(Instant::now(), &self.shared.lateness, frames, most) {
+        if let Some(text) = self.lateness.see(self.now, &self.shared.lateness, frames, most) {
             log::warning(format_args!("stream '{}': {text}", self.spec.name()));
         }
     }
@@ -221,19 +248,20 @@ impl Thread {
         if text.contains(OF_MACHINE) && KNOWN_OF_MACHINE.swap(true, Ordering::Relaxed) {
             return;
         }
-        if self.warned.get(text).is_some_and(|at| at.elapsed() < LOGGED_AGAIN) {
+        if self.warned.get(text).is_some_and(|at| self.now.saturating_duration_since(*at) < LOGGED_AGAIN) {
             return;
         }
         log::warning(format_args!("stream '{}': {text}", self.spec.name()));
         if self.warned.len() >= MOST_WARNINGS {
             self.warned.clear();
         }
-        self.warned.insert(text.to_owned(), Instant::now());
+        self.warned.insert(text.to_owned(), self.now);
     }
 
     /// Passes an event to the supervisor and takes its actions. Returns whether the stream goes on.
     fn take(&mut self, input: Input) -> bool {
-        let (now, before) = (self.began.elapsed(), (self.supervisor.state(), self.supervisor.start_at()));
+        let now = self.now.saturating_duration_since(self.began);
+        let before = (self.supervisor.state(), self.supervisor.start_at());
         let actions = self.supervisor.handle(now, input, fastrand::f64());
         self.publish(now, before);
         let mut goes_on = true;
@@ -293,18 +321,18 @@ impl Thread {
         if self.spec.held.is_none() {
             self.make_outputs();
         }
-        (self.started, self.steady) = (Instant::now(), false);
+        (self.started, self.steady) = (self.now, false);
         let (events, number) = (Mutex::new(self.events.clone()), self.runs);
         let events = Arc::new(events);
         let report = move |report: RunReport| drop(lock(&events).send(StreamEvent::Run(number, report)));
         self.instances =
             super::Description::new(&self.spec).map(|description| description.instances).unwrap_or_default();
-        self.run = Some(Run::start(
+        self.run = Some((self.start_run)(
             &self.spec,
             number,
             Arc::clone(&self.shared),
             Arc::clone(&self.try_again),
-            report,
+            Arc::new(report),
         ));
     }
 
@@ -367,3 +395,6 @@ impl Thread {
         ));
     }
 }
+
+#[cfg(test)]
+mod simulation;

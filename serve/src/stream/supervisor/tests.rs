@@ -186,3 +186,23 @@ fn what_is_held_is_not_started_but_by_request() {
     assert_eq!(stream.handle(at(200), Input::Tick(0), HALF), []);
     assert_eq!(stream.handle(at(201), Input::Stop(None), HALF), [Action::Finish]);
 }
+
+#[test]
+fn nothing_wakes_the_thread_for_what_waits_until_a_pipeline_has_stopped() {
+    let mut stream = playing();
+    for left_behind in 0..MOST_LEFT_BEHIND {
+        let now = at(100 + 100 * u64::from(left_behind));
+        stream.handle(now, Input::Restart(Reason::Request), HALF);
+        assert_eq!(stream.start_at(), Some(now));
+        assert_eq!(stream.deadline(), Some(now + PATIENCE), "the start waits for the pipeline");
+        stream.handle(now + PATIENCE, Input::Tick(0), HALF);
+        assert_eq!(stream.left_behind(), left_behind + 1);
+        assert_eq!(stream.deadline(), Some(now), "there is no pipeline any more");
+        assert_eq!(stream.handle(now + PATIENCE, Input::Tick(0), HALF), [Action::Start]);
+    }
+    stream.handle(at(900), Input::Restart(Reason::Request), HALF);
+    stream.handle(at(900) + PATIENCE, Input::Tick(0), HALF);
+    assert_eq!(stream.deadline(), None, "no other pipeline may be abandoned");
+    stream.handle(at(950), Input::LateDown, HALF);
+    assert_eq!(stream.deadline(), Some(at(900) + PATIENCE));
+}

@@ -102,6 +102,47 @@ def torture(results: Path) -> list[str]:
     ]
 
 
+SIMULATIONS = {
+    "delivery": (
+        "Delivery to brokers",
+        "Promise: nothing that was acknowledged is lost, order is kept, all is counted and reported, and everything arrives within 40 s after disk "
+        "and broker are well, whenever the process is killed or the power fails. Test: `brokers/src/simulation`, on a clock, a disk and a broker "
+        "that are made up. [what-is-lost.md](what-is-lost.md) has the faults one by one.",
+    ),
+    "supervisor": (
+        "Streams of cudainfer-serve",
+        "Promise: a stream has at most one pipeline beside those that were abandoned, waits no longer than `longest`, comes back when its source does, "
+        "ends when it is stopped, and its state in the API is true. Test: `serve/src/stream/thread/simulation.rs`, with pipelines that fail, stall, "
+        "end and hang.",
+    ),
+}
+
+
+def simulations(results: Path) -> list[str]:
+    """What the simulations printed: lines `NAME WHAT COUNT`, after remarks, which begin with '#'."""
+    text: list[str] = []
+    for name, (title, promise) in SIMULATIONS.items():
+        if not any(results.glob(f"simulation-{name}-*.txt")):
+            continue
+        file = newest(results, f"simulation-{name}-*.txt")
+        lines = file.read_text().splitlines()
+        remarks = [line.removeprefix("#").strip() for line in lines if line.startswith("#")]
+        rows = [line.split()[1:] for line in lines if line.startswith(f"{name} ")]
+        text += [
+            f"## {title}",
+            "",
+            promise,
+            "",
+            *remarks,
+            "",
+            *table(["what happened", "times"], [[what, f"{float(count):,.0f}"] for what, count in rows]),
+            "",
+            source(file, script="cargo test with CUDAINFER_SIMULATION_SEEDS"),
+            "",
+        ]
+    return text
+
+
 def reliability(results: Path) -> str:
     sections = [
         "# Reliability",
@@ -114,5 +155,6 @@ def reliability(results: Path) -> str:
         *fuzzing(results),
         *sanitizers(results),
         *torture(results),
+        *simulations(results),
     ]
     return "\n".join(sections)
