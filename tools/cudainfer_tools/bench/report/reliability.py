@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cudainfer_tools.bench.report.markdown import newest, source, table
+from cudainfer_tools.bench.report.whole_life import whole_life
 
 
 def fuzzing(results: Path) -> list[str]:
@@ -42,5 +43,6 @@ def reliability(results: Path) -> str:
         "Whom cudainfer trusts with what is in [SECURITY.md](../SECURITY.md).",
         "",
         *fuzzing(results),
+        *whole_life(results),
     ]
     return "\n".join(sections)
