@@ -104,7 +104,7 @@ def isolation(results: Path) -> list[str]:
         "Test of the results: tests/serving/bad_stream.rs. Of the rates:",
         "",
         f"{header['processor']}, {header['cores']} cores, Cargo's profile {header['profile']}; the load average before was {header['load']:.1f}. "
-        f"Sixteen streams of one pipeline share a model; fifteen send {rates[0]['wanted']} frames a second each, {len(alone)} rounds.",
+        f"Sixteen streams of one pipeline share a model; fifteen send {rates[0]['wanted']} frames a second each, {len(alone)} rounds. {header.get('remark', '')}".strip(),
         "",
         *table(
             [
