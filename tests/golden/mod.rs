@@ -25,8 +25,8 @@ use crate::{TestPipeline, files_below, root, scratch};
 
 pub use records::{Record, crc};
 
-/// By how much confidences and lengths may differ between runtimes on the CPU: the last digit that is written of each, which is four
-/// and two behind the point.
+/// By how much confidences and lengths may differ between runtimes on the CPU: one step of the last digit that is
+/// written of each, 0.0001 and 0.01, and half a step more.
 pub const ON_CPU: [f64; 2] = [1.5e-4, 0.015];
 
 /// The same between CPU and GPU: convolutions and means are added up in other orders, which moves a confidence by some 1e-4, and

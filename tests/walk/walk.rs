@@ -18,7 +18,7 @@ use crate::stream::{KINDS, Kind, SHARED, Stream};
 const SHOWN: usize = 30;
 
 /// What elements warn of because of what is done to them.
-const EXPECTED: [&str; 6] = [
+const EXPECTED: [&str; 7] = [
     // There is none, or device=cpu asks for none.
     "no GPU is used",
     // Models and zones that are none.
@@ -28,6 +28,8 @@ const EXPECTED: [&str; 6] = [
     "no object has had an identity",
     // Frames that are dropped and reported, and those that were in an element that was taken out.
     "are missing before the one at",
+    // Seeks without a flush, backwards.
+    "timestamp is not after the one before",
     // Properties.
     "is probably wrong",
 ];

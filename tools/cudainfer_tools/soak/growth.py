@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-# Of which all pairs are compared: beyond, every so manieth sample.
+# All pairs of this many samples are compared; of more, some are left out.
 MOST = 600
 
 

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from cudainfer_tools.bench.report.markdown import newest, source, table
+from cudainfer_tools.bench.report.whole_life import whole_life
 
 
 def fuzzing(results: Path) -> list[str]:
@@ -41,6 +42,8 @@ RESULT = re.compile(r"^test result: .*?(\d+) passed; (\d+) failed")
 def sanitizers(results: Path) -> list[str]:
     """What scripts/test --sanitize printed of each program, the newest run of each kind, after remarks that begin with '#'."""
     newest_of = {file.name.split("-")[1]: file for file in sorted(results.glob("sanitize-*.txt"))}
+    if not newest_of:
+        return []
     remarks, rows = [], []
     for kind, file in newest_of.items():
         program = ""
@@ -156,5 +159,6 @@ def reliability(results: Path) -> str:
         *sanitizers(results),
         *torture(results),
         *simulations(results),
+        *whole_life(results),
     ]
     return "\n".join(sections)
