@@ -66,7 +66,10 @@ fn every_format_and_odd_size_gets_the_same_bytes_as_on_the_cpu() {
                         .collect();
                     let before = stream.counters().launches.get();
                     canvas.paint_masks(&stream, &picture.format, &picture.frame(&frame), &there).unwrap();
-                    assert!(stream.counters().launches.get() <= before + 2, "one that fetches what is painted, and one for all");
+                    assert!(
+                        stream.counters().launches.get() <= before + 2,
+                        "one that fetches what is painted, and one for all"
+                    );
                     let got = download(&stream, frame.slice());
                     let here: Vec<_> =
                         masks.iter().map(|mask| mask.with_data(mask.data.as_slice())).collect();
