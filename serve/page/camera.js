@@ -57,9 +57,8 @@ function render() {
   if (!stream) return leaveQuietly();
   setText($("camera-state"), stream.state);
   $("camera-state").className = `state ${stream.state}`;
-  // Elements are there, and know their models, when it plays; what was not there is read again. Whoever sets something is not disturbed.
-  const isNew = state !== "playing" || elements.isEmpty();
-  if (stream.state === "playing" && isNew && !$("elements").contains(document.activeElement)) elements.load(shown);
+  // Elements are there, and know their models, when it plays; what was not there is read again.
+  if (stream.state === "playing" && (state !== "playing" || elements.isEmpty())) elements.load(shown);
   state = stream.state;
   // Before it plays, there is no frame that could be encoded.
   if (hasVideo && state === "playing" && !isVideoAsked) {

@@ -11,28 +11,35 @@ const SETTLED = 200;
 const OF_ZONES = ["zones", "units", "anchor"];
 
 let shown = null;
+/** The last time that the settings were asked for, and whether they have not come yet. */
+let latest = 0;
+let isLoading = false;
 
-/** Shows the settings of a camera, which are read now; null shows none. */
+/** Shows the settings of a camera, which are read now; null shows none. Whoever sets something is not disturbed. */
 export async function load(name) {
   if (name !== shown) {
     $("elements").replaceChildren();
     $("elements-error").textContent = "";
   }
   shown = name;
+  const turn = ++latest;
+  isLoading = name !== null;
   if (name === null) return;
   let elements, models;
   const read = await attempt($("elements-error"), async () => {
     ({ elements } = await json("GET", ofStream(name, "/elements")));
     models = await knownModels();
   });
-  if (!read || shown !== name) return;
+  if (turn !== latest) return;
+  isLoading = false;
+  if (!read || $("elements").contains(document.activeElement)) return;
   $("elements").replaceChildren(...elements.map((element) => panel(name, element, models)));
   if (!elements.length) setText($("elements-error"), "The camera has no pipeline now, so that there is nothing to set.");
 }
 
-/** Whether no settings are shown: there were none, or the service has refused them. */
+/** Whether no settings are shown nor on their way: there were none, or the service has refused them. */
 export function isEmpty() {
-  return !$("elements").hasChildNodes();
+  return !isLoading && !$("elements").hasChildNodes();
 }
 
 /** The models that pipelines run now. */

@@ -43,7 +43,10 @@ impl Record {
         let all = self.numbers.iter().zip(numbers).zip(&self.parts).enumerate();
         all.map(|(at, ((got, wanted), is_part))| (at, got, wanted, tolerance[usize::from(!is_part)]))
             // Not "more than": a number that is none is no match.
-            .find(|(_, got, wanted, tolerance)| !((*got - *wanted).abs() <= *tolerance))
+            .find(|(_, got, wanted, tolerance)| {
+                let difference = (*got - *wanted).abs();
+                difference.is_nan() || difference > *tolerance
+            })
             .map(|(at, got, wanted, tolerance)| {
                 format!("number {at} is {got}, not {wanted} within {tolerance}")
             })

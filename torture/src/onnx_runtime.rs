@@ -70,8 +70,8 @@ unsafe extern "system" fn get_api(version: u32) -> *const OrtApi {
 fn decide(seam: Seam, name: &str) -> Result<&'static OrtApi, OrtStatusPtr> {
     let Some(table) = TABLE.get() else { std::process::abort() };
     match answer(seam, || name.to_owned()) {
-        // SAFETY: the text ends in 0, and is copied.
         Answer::Error(_) => {
+            // SAFETY: the table is the library's; the text ends in 0, and is copied.
             Err(unsafe { (table.CreateStatus)(OrtErrorCode::ORT_FAIL, ORT_MESSAGE.as_ptr()) })
         }
         _ => Ok(table),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::life::{number, payload};
 use super::machine::{Shared, machine};
+use super::messages::{number, payload};
 use crate::Message;
 use crate::client::{Client, Failure, Sent};
 use crate::world;

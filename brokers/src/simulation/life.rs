@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::disk::SimulatedDisk;
 use super::machine::{Broker, Shared, machine};
+use super::messages::{number, payload};
 use crate::client::Access;
 use crate::outbox::{Capacity, Drained, Outbox, PushError, Sink, WhenFull, Written};
 use crate::report::{Report, Reporter};
@@ -46,19 +47,6 @@ impl Plan {
             settles,
         }
     }
-}
-
-pub(super) fn payload(number: usize) -> Vec<u8> {
-    let length = match number % 20 {
-        // As large as a spool may be, about, or larger.
-        19 => 60_000 + (number / 20 + 1) % 4 * 2000,
-        rest => rest * rest * 2,
-    };
-    format!("{{\"{number}\":\"{}\"}}", "x".repeat(length)).into_bytes()
-}
-
-pub(super) fn number(message: &Message) -> usize {
-    message.id.parse().unwrap()
 }
 
 /// Notes what a sink accepts.

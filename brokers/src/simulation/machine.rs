@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use super::disk::Files;
+use super::files::Files;
 use crate::world;
 
 pub(super) type Shared = Arc<Mutex<Machine>>;

@@ -6,8 +6,10 @@
 
 mod broker;
 mod disk;
+mod files;
 mod life;
 mod machine;
+mod messages;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};

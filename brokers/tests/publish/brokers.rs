@@ -210,7 +210,9 @@ impl Broker {
 
     /// Removes that stream with all that it has.
     pub fn remove_stream(&self) {
-        jetstream(self.port, async |context| drop(context.delete_stream("cams").await.unwrap()));
+        jetstream(self.port, async |context| {
+            context.delete_stream("cams").await.unwrap();
+        });
     }
 
     /// The ids of what the broker has stored, in its order.

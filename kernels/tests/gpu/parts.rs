@@ -107,7 +107,7 @@ fn frames_one_after_the_other_keep_their_own_parts() {
     for (parts, tensor) in runs {
         let mut wanted = vec![0; parts.len() * twin.bytes()];
         twin.run(&owned.frame(), &parts, &mut wanted).unwrap();
-        assert!(download(&stream, tensor.slice()).starts_with(&wanted), "{} parts", parts.len());
+        assert!(download(&stream, tensor.slice().first(wanted.len())) == wanted, "{} parts", parts.len());
     }
 }
 

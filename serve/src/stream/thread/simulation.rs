@@ -334,8 +334,8 @@ impl Story {
         let what = || format!("{now:?}: {status:?}");
         assert!(current.len() <= 1, "{} pipelines at once, {}", current.len(), what());
         let left_behind = pipelines.left_behind();
-        assert!(left_behind <= MOST_LEFT_BEHIND, "{left_behind} are left behind, {}", what());
-        assert_eq!(usize::try_from(status.left_behind).unwrap(), left_behind, "left behind, {}", what());
+        assert!(left_behind <= MOST_LEFT_BEHIND, "{left_behind} were given up, {}", what());
+        assert_eq!(usize::try_from(status.left_behind).unwrap(), left_behind, "given up, {}", what());
         self.most_left_behind = self.most_left_behind.max(left_behind);
         let runs = current.first().is_some_and(|pipeline| !pipeline.must_stop);
         match status.state {
