@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
+use cudainfer_tests::dice::Dice;
 use cudainfer_tests::{TestPipeline, end, filled, model, push, run, scratch, until, within};
 use gst::prelude::*;
 use gstcudainfer::meta::object::objects;
@@ -394,7 +395,7 @@ fn the_latency_of_a_live_pipeline_is_how_long_a_batch_waits_and_runs() {
 
 #[test]
 fn whatever_is_done_to_a_pipeline_in_whatever_order_it_plays_to_its_end_afterwards() {
-    // Three pipelines at once, each with its own order of events; the numbers are Knuth's generator's, always the same.
+    // Three pipelines at once, each with its own order of events, always the same.
     let threads: Vec<_> = (0..3u64)
         .map(|seed| {
             // videotestsrc seeks; a demuxer's pads come and go, and pipelines of gst-launch-1.0 link them once only.
@@ -403,26 +404,21 @@ fn whatever_is_done_to_a_pipeline_in_whatever_order_it_plays_to_its_end_afterwar
                 whole("detector", &format!("workers={} max-in-flight={}", seed + 1, 1 + 3 * seed))
             ));
             std::thread::spawn(move || {
-                let mut state = seed;
-                let mut next = move |below: u64| {
-                    state =
-                        state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                    (state >> 33) % below
-                };
+                let mut dice = Dice::new(seed);
                 for _ in 0..60 {
-                    match next(6) {
+                    match dice.roll(6) {
                         0 => drop(pipeline.set_state(gst::State::Paused)),
                         1 => drop(pipeline.set_state(gst::State::Ready)),
                         2 => pipeline.stop(),
                         3 => drop(pipeline.set_state(gst::State::Playing)),
                         _ => {
                             let (pipeline, to) =
-                                (pipeline.clone(), gst::ClockTime::from_mseconds(next(8000)));
+                                (pipeline.clone(), gst::ClockTime::from_mseconds(dice.roll(8000) as u64));
                             // In READY and NULL there is nothing to seek in.
                             within(move || drop(pipeline.seek_simple(gst::SeekFlags::FLUSH, to)));
                         }
                     }
-                    std::thread::sleep(Duration::from_millis(next(12)));
+                    std::thread::sleep(Duration::from_millis(dice.roll(12) as u64));
                 }
                 pipeline.stop();
                 while pipeline.bus().unwrap().pop().is_some() {}

@@ -210,7 +210,7 @@ pub(crate) fn notify<M>(on: *const M) {
     }
 }
 
-/// Others may come first; whoever holds the lock comes first.
+/// Others may come first; the thread that holds the lock comes first.
 pub(crate) fn before_lock(is_free: impl Fn() -> bool) {
     if let Some((world, own)) = own() {
         // A thread that unwinds takes no turns: the run has failed.

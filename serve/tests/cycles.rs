@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use cudainfer_serve::config::{Config, SourceConfig};
 use cudainfer_serve::fleet::Fleet;
+use cudainfer_tests::resources::entries;
 use cudainfer_tests::{model, scratch, until};
 
 /// Cycles until everything that is made only once exists: pools, threads' arenas, the types of all elements.
@@ -31,10 +32,6 @@ fn resident_kb() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-fn count(folder: &str) -> usize {
-    std::fs::read_dir(folder).unwrap().count()
-}
-
 /// A test picture, which needs no decoder.
 const TEST: &str = "test://ball?width=64&height=48&rate=100";
 
@@ -52,7 +49,7 @@ fn video(folder: &Path) -> String {
 
 /// Prints the process's memory, descriptors and threads.
 fn report(kind: &str, cycles: usize, since: Instant) {
-    let (files, threads) = (count("/proc/self/fd"), count("/proc/self/task"));
+    let (files, threads) = (entries("/proc/self/fd"), entries("/proc/self/task"));
     println!("{kind},{cycles},{},{files},{threads},{}", resident_kb(), since.elapsed().as_secs());
 }
 
@@ -85,7 +82,7 @@ fn run(folder: &Path, cycles: usize, uri: &str, growth_kb: u64) {
     let fleet = Fleet::start(config, channel().0).unwrap();
     until("the stream plays", || fleet.stream("stays").unwrap().frames > 0);
     (0..WARM_UP).for_each(|number| cycle(&fleet, uri, number));
-    let (memory, files, threads) = (resident_kb(), count("/proc/self/fd"), count("/proc/self/task"));
+    let (memory, files, threads) = (resident_kb(), entries("/proc/self/fd"), entries("/proc/self/task"));
     let begin = Instant::now();
     report(kind, 0, begin);
     for number in 1..=cycles {
@@ -96,8 +93,8 @@ fn run(folder: &Path, cycles: usize, uri: &str, growth_kb: u64) {
     }
     let grown = resident_kb().saturating_sub(memory);
     assert!(grown < growth_kb, "the process has grown by {grown} KB in {cycles} cycles");
-    until("no descriptor is left", || count("/proc/self/fd") <= files);
-    until("no thread is left", || count("/proc/self/task") <= threads);
+    until("no descriptor is left", || entries("/proc/self/fd") <= files);
+    until("no thread is left", || entries("/proc/self/task") <= threads);
     let stays = fleet.stream("stays").unwrap();
     assert!(stays.restarts.is_empty(), "{stays:?}");
     assert_eq!(fleet.drain(), [""; 0]);

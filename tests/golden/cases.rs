@@ -15,7 +15,7 @@ fn colours() -> String {
     model("extents")
 }
 
-/// A copy of a test model beside a sidecar of its own.
+/// A copy of a test model with a sidecar of its own.
 fn with_sidecar(folder: &Path, name: &str, sidecar: &str) -> String {
     let path = folder.join(format!("own-{name}.onnx"));
     std::fs::copy(model(name), &path).unwrap();

@@ -1,5 +1,5 @@
 //! Golden results: what each pipeline file makes of a small video, as files in tests/golden/results, one for each pipeline. `UPDATE_GOLDEN=1`
-//! writes them anew.
+//! writes them again.
 //!
 //! A file has, for each record that is published, its numbers with a fraction and a CRC of the rest, and a CRC of each frame where it
 //! leaves our elements. The video and the models are made by the tests, so nothing in it depends on a decoder, a font of the system

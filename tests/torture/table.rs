@@ -1,4 +1,4 @@
-//! A table of labels, with the file beside it.
+//! A table of labels, and the JSON file that is written with it.
 
 use std::path::{Path, PathBuf};
 

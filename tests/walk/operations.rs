@@ -229,7 +229,7 @@ fn set_model(dice: &mut Dice, stream: &mut Stream) -> String {
     }
     let name =
         *dice.pick(&["detector-batch", "detector-retrained", "detector-larger", "not-onnx", "text-output"]);
-    // Whoever starts with a model that the shared instance has not taken over is refused.
+    // An element that starts with a model that the shared instance has not taken over is refused.
     stream.must_mend = ["not-onnx", "text-output"].contains(&name) || stream.kind == Kind::Shared;
     stream.element("infer").set_property("model", model(name));
     name.into()
@@ -362,7 +362,7 @@ fn gap(dice: &mut Dice, stream: &Stream) -> String {
     format!("{at}: {}", sink.send_event(gap))
 }
 
-/// Several threads set states of a stream and of the whole pipeline at the same time. None may hang; then the stream is started anew, and
+/// Several threads set states of a stream and of the whole pipeline at the same time. None may hang; then the stream is started again, and
 /// must play. A stream that is stopped while its caps are negotiated may end with an error: that is counted.
 fn threads(walk: &mut Walk, place: usize) -> String {
     let seeds: Vec<u64> = (0..3).map(|_| walk.dice.roll(1 << 20) as u64).collect();

@@ -112,7 +112,7 @@ impl Stream {
                 }
                 Some(gst::PadProbeData::Event(event)) => match event.type_() {
                     gst::EventType::FlushStop => ledger.flush_enters(event.seqnum()),
-                    // The source has started anew.
+                    // The source has started again.
                     gst::EventType::StreamStart => ledger.start(),
                     gst::EventType::Eos => ledger.end_enters(),
                     _ => (),

@@ -58,7 +58,7 @@ pub(crate) fn memory_in_use() -> usize {
     (counts.uordblks + counts.hblkhd) / 1024
 }
 
-/// What tokio panics with where it has no thread to look up the name of a host: it has no other way, and whoever asked is another task.
+/// What tokio panics with where it has no thread to look up the name of a host: it has no other way, and the task that asked is another one.
 const CAUGHT: &str = "OS can't spawn worker thread";
 
 static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());

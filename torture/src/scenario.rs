@@ -9,7 +9,7 @@ use crate::seam::Seam;
 /// While it runs, it must start no threads and open no files of its own below the folder: they would fail in the place of the
 /// project's. [`disarm`](crate::disarm) ends that. All of its methods are called from one thread.
 pub trait Scenario: Send + 'static {
-    /// What it is called in the output, and by whoever chooses it.
+    /// Its name, in the output and where a scenario is chosen.
     fn name(&self) -> &'static str;
 
     /// What can fail in it.
@@ -32,7 +32,7 @@ pub trait Scenario: Send + 'static {
 /// What a run came to.
 #[derive(Clone, Debug, Default)]
 pub struct Ran {
-    /// What was reported as an ERROR, or to whoever called.
+    /// What was reported as an ERROR, or to the caller.
     pub errors: Vec<String>,
     /// What was reported otherwise: WARNINGs, INFOs, lines of the log.
     pub remarks: Vec<String>,

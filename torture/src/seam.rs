@@ -102,7 +102,7 @@ pub(crate) fn watched(path: &Path) -> Option<String> {
     Some(path.strip_prefix(folder.as_ref()?).ok()?.display().to_string())
 }
 
-/// Makes calls fail from now on, or none. Counts begin anew.
+/// Makes calls fail from now on, or none. Counts begin at 0 again.
 pub(crate) fn arm(fault: Option<&Fault>) {
     ARMED.store(COUNT, SeqCst);
     CALLS.iter().chain([&FAILED]).for_each(|count| count.store(0, SeqCst));
@@ -125,7 +125,7 @@ pub(crate) fn failed() -> (u64, String) {
     (FAILED.load(SeqCst), SITE.lock().unwrap_or_else(PoisonError::into_inner).clone())
 }
 
-/// Counts a call and decides what becomes of it. `site` names it for whoever reads the output; it is only asked where the call fails.
+/// Counts a call and decides what becomes of it. `site` names it in the output; it is only asked where the call fails.
 pub(crate) fn answer(seam: Seam, site: impl FnOnce() -> String) -> Answer {
     let place = seam.place();
     let Some(calls) = CALLS.get(place) else { return Answer::Real };

@@ -23,7 +23,7 @@ pub(super) struct Machine {
     pub accepted: Vec<(usize, Duration)>,
     /// After how many operations of the disk or the broker the process dies.
     pub dies_after: u64,
-    /// The machine as it was then, and when. The process goes on beside it: what it does does not count any more.
+    /// The machine as it was then, and when. The process goes on after that, but what it does does not count.
     pub dead: Option<(Box<Machine>, Duration)>,
 }
 

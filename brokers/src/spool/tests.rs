@@ -129,7 +129,7 @@ fn a_message_that_never_has_room_holds_up_no_other_and_one_that_fills_the_spool_
     let topic = "x".repeat(70_000);
     let named = Arc::new(Message { topic, ..(*message(2)).clone() });
     assert_eq!(spool.append(&[named]).unwrap(), Appended::TooLong, "topics have 16 bits for their length");
-    // Small segments are kept when all of their messages are acknowledged, but not where there is no room beside them.
+    // Small segments are kept when all of their messages are acknowledged, but not where they leave no room for others.
     let whole = large(3, 4060);
     assert_eq!(spool.append(&[Arc::clone(&whole)]).unwrap(), Appended::Full);
     assert_eq!(take_all(&mut spool, 1), [0]);

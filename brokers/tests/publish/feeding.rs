@@ -92,6 +92,11 @@ impl Feed {
         Self { outbox, counts, said, failure, pushed: 0 }
     }
 
+    /// Whether this was reported, or is a part of what was.
+    pub fn has_said(&self, part: &str) -> bool {
+        self.said.lock().unwrap().iter().any(|said| said.contains(part))
+    }
+
     /// Brings one message, which waits for room.
     #[track_caller]
     pub fn push(&mut self, message: Message) {

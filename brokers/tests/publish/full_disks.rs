@@ -25,13 +25,11 @@ fn a_spool_with_a_disk_of_its_own() {
     while feed.offer(MOST) > 0 {}
     let full = feed.accepted();
     assert!(full > 100 && full < MOST, "{full}");
-    let said = || feed.said.lock().unwrap().join("\n");
-    until("a WARNING", || said().contains("the spool cannot be written: No space left on device"));
+    until("a WARNING", || feed.has_said("the spool cannot be written: No space left on device"));
     broker.start();
     feed.feed(full + 500);
     feed.settle();
-    let said = feed.said.lock().unwrap().join("\n");
-    assert!(said.contains("the spool can be written again"), "{said}");
+    assert!(feed.has_said("the spool can be written again"), "{:?}", feed.said);
     assert_all_in_order(broker.stored(), full + 500, "after a full disk");
 }
 
@@ -56,7 +54,7 @@ fn brokers_with_disks_of_their_own() {
         }
         let full = feed.accepted();
         assert!(full > 100 && full < MOST, "{kind:?}: {full}");
-        until("a WARNING", || feed.said.lock().unwrap().join("\n").contains("takes no messages"));
+        until("a WARNING", || feed.has_said("takes no messages"));
         enlarge(broker.folder(), LARGE);
         if kind == Kind::Nats {
             // It has measured its disk when it started.
@@ -84,8 +82,7 @@ fn messages_wait_for_a_stream_of_nats_that_is_gone_and_are_not_published_without
     broker.kill();
     broker.start();
     feed.offer(200);
-    let said = || feed.said.lock().unwrap().join("\n");
-    until("a WARNING", || said().contains("the subject has no stream any more"));
+    until("a WARNING", || feed.has_said("the subject has no stream any more"));
     assert_eq!(feed.counts.acknowledged.get(), 100, "nothing is acknowledged that nobody keeps");
     broker.make_stream();
     feed.feed(200);

@@ -85,7 +85,7 @@ fn a_partition_that_there_is_not_is_said() {
     let cluster = Cluster::start(&[]);
     let mut feed = Feed::start(&options(&format!("kafka://{}/cams?partition=99", cluster.address)));
     assert_eq!(feed.offer(10), 0);
-    until("the reason", || feed.said.lock().unwrap().iter().any(|said| said.contains("partition 99")));
+    until("the reason", || feed.has_said("partition 99"));
 }
 
 #[test]

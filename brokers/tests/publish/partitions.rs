@@ -44,9 +44,7 @@ fn in_a_network_of_its_own() {
     }
     // Until each has given up its connection, of which the network says nothing.
     for (kind, on_disk, _, feed, _) in &rigs {
-        until(&format!("{kind:?}, {on_disk}: the outage is reported"), || {
-            feed.said.lock().unwrap().join("\n").contains("takes no messages")
-        });
+        until(&format!("{kind:?}, {on_disk}: the outage is reported"), || feed.has_said("takes no messages"));
     }
     set_network(true);
     for (kind, on_disk, broker, feed, own) in &mut rigs {

@@ -109,17 +109,10 @@ impl TableKernels {
         let groups = width.div_ceil(PIXELS);
         let blocks = groups.div_ceil(THREADS);
         let threads = groups.div_ceil(blocks).next_multiple_of(32);
+        let grid = [blocks, height, narrow(images)];
         // SAFETY: `Parameters` mirrors the kernel's struct. The planes were checked to hold the frame, inside which the
         // table's taps lie; the tensor to hold as many images as there are. The kernel waits for earlier work first.
-        unsafe {
-            stream.launch_overlapping(
-                kernel,
-                [blocks, height, narrow(images)],
-                [threads, 1, 1],
-                0,
-                &parameters,
-            )
-        }?;
+        unsafe { stream.launch_overlapping(kernel, grid, [threads, 1, 1], 0, &parameters) }?;
         Ok(())
     }
 }

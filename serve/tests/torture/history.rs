@@ -115,7 +115,7 @@ impl Scenario for Kept {
         if self.state.join("history-damaged.sqlite").exists() {
             return Err("the database was damaged".to_owned());
         }
-        // Each run makes it anew.
+        // Each run makes it again.
         drop((history, retention));
         std::fs::remove_file(self.state.join("history.sqlite")).map_err(|e| e.to_string())
     }

@@ -1,5 +1,5 @@
 //! Each pipeline file's results, compared with those in tests/golden/results, which are the same on every CPU and with every GStreamer.
-//! `UPDATE_GOLDEN=1` writes them anew: look at what has changed before it is committed.
+//! `UPDATE_GOLDEN=1` writes them again: look at what has changed before it is committed.
 
 use cudainfer_tests::golden::{ON_CPU, left_over, names, outcome};
 

@@ -14,6 +14,17 @@ def newest(results: Path, pattern: str) -> Path:
     return found[-1]
 
 
+def printed(file: Path) -> tuple[list[str], list[str]]:
+    """What a script printed: its remarks, which begin with '#', and the other lines that are not empty."""
+    remarks, lines = [], []
+    for line in file.read_text().splitlines():
+        if line.startswith("#"):
+            remarks.append(line.removeprefix("#").strip())
+        elif line:
+            lines.append(line)
+    return remarks, lines
+
+
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
     lines = [head, ["---"] * len(head), *rows]
     return [f"| {' | '.join(map(str, cells))} |" for cells in lines]

@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from cudainfer_tools.bench.report.markdown import newest, source, table
+from cudainfer_tools.bench.report.markdown import newest, printed, source, table
 from cudainfer_tools.bench.report.whole_life import whole_life
 
 
 def fuzzing(results: Path) -> list[str]:
     """What scripts/fuzz printed, after its remarks, which begin with '#'."""
     file = newest(results, "fuzz-*.txt")
-    lines = file.read_text().splitlines()
-    remarks = [line.removeprefix("#").strip() for line in lines if line.startswith("#")]
-    rows = [line.split(None, 4) for line in lines if line and not line.startswith(("#", "target "))]
+    remarks, lines = printed(file)
+    rows = [line.split(None, 4) for line in lines if not line.startswith("target ")]
     return [
         "## Readers of what others wrote",
         "",
@@ -46,11 +45,11 @@ def sanitizers(results: Path) -> list[str]:
         return []
     remarks, rows = [], []
     for kind, file in newest_of.items():
+        said, lines = printed(file)
+        remarks += [f"- {remark}" for remark in said]
         program = ""
-        for line in file.read_text().splitlines():
-            if line.startswith("#"):
-                remarks.append(f"- {line.removeprefix('#').strip()}")
-            elif named := PROGRAM.match(line):
+        for line in lines:
+            if named := PROGRAM.match(line):
                 program = named[1]
             elif ended := RESULT.match(line):
                 rows.append([kind, program, *ended.groups()])
@@ -73,9 +72,8 @@ def sanitizers(results: Path) -> list[str]:
 def torture(results: Path) -> list[str]:
     """What scripts/torture printed at its end: a row for each kind of fault, after its remarks, which begin with '#'."""
     file = newest(results, "torture-*.txt")
-    lines = file.read_text().splitlines()
-    remarks = [line.removeprefix("#").strip() for line in lines if line.startswith("#")]
-    rows = [line.split() for line in lines if line and not line.startswith(("#", "scenario "))]
+    remarks, lines = printed(file)
+    rows = [line.split() for line in lines if not line.startswith("scenario ")]
     totals: dict[tuple[str, str], list[float]] = {}
     for scenario, seam, _, calls, *counts, longest in rows:
         sums = totals.setdefault((scenario, seam), [0] * 7)
@@ -128,8 +126,7 @@ def simulations(results: Path) -> list[str]:
         if not any(results.glob(f"simulation-{name}-*.txt")):
             continue
         file = newest(results, f"simulation-{name}-*.txt")
-        lines = file.read_text().splitlines()
-        remarks = [line.removeprefix("#").strip() for line in lines if line.startswith("#")]
+        remarks, lines = printed(file)
         rows = [line.split()[1:] for line in lines if line.startswith(f"{name} ")]
         text += [
             f"## {title}",

@@ -7,7 +7,7 @@ import re
 import statistics
 from pathlib import Path
 
-from cudainfer_tools.bench.report.markdown import newest, source, table
+from cudainfer_tools.bench.report.markdown import newest, printed, source, table
 from cudainfer_tools.soak.growth import an_hour
 
 
@@ -16,8 +16,7 @@ def walk(results: Path) -> list[str]:
     if not list(results.glob("walk-*.txt")):
         return []
     file = newest(results, "walk-*.txt")
-    lines = file.read_text().splitlines()
-    remarks = [line.removeprefix("#").strip() for line in lines if line.startswith("#")]
+    remarks, lines = printed(file)
     rows: list[list[str]] = []
     for line in lines:
         if match := re.match(r"after (\d+) operations: (\d+) KiB, (\d+) threads, (\d+) files", line):
@@ -54,7 +53,7 @@ def golden(folder: Path) -> list[str]:
         "Promise: a pipeline makes the same of the same frames with every GStreamer. Test: `golden` in tests/elements/plugin; each of the",
         f"{len(files)} files of pipelines/ runs on a video that the test makes, and its {records} records and {frames} frames are compared with those in",
         "tests/golden/results: frames by a CRC, and records, but for numbers with a fraction, by another; these numbers may differ by their last",
-        "digit, and between CPU and GPU by 0.001 (confidences) and 0.1 pixels. `UPDATE_GOLDEN=1` writes them anew.",
+        "digit, and between CPU and GPU by 0.001 (confidences) and 0.1 pixels. `UPDATE_GOLDEN=1` writes them again.",
         "",
     ]
 
