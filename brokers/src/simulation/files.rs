@@ -1,7 +1,10 @@
 //! The files on a simulated disk: what processes see, and what is left after a power cut.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
+
+/// How many changes of a file a system keeps in its memory; it writes the first ones then, unasked.
+const MOST_CHANGES: usize = 64;
 
 /// What lies on a disk, as processes see it and as it would be after a power cut.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +37,7 @@ pub(super) struct Node {
     pub bytes: Vec<u8>,
     pub durable: Vec<u8>,
     /// What is not on the disk yet; any part of it may be there first.
-    pub changes: Vec<Change>,
+    pub changes: VecDeque<Change>,
 }
 
 #[derive(Clone, Debug)]
@@ -79,18 +82,12 @@ impl NameChange {
 
 impl Files {
     pub fn change(&mut self, node: usize, change: Change) {
-        let Node { bytes, changes, .. } = &mut self.nodes[node];
+        let Node { bytes, durable, changes } = &mut self.nodes[node];
         change.apply(bytes);
-        // What is cut off at once need not be remembered for long.
-        let begins = |change: &Change| if let Change::Write(offset, _) = change { *offset } else { 0 };
-        if let (Change::Length(length), [.., Change::Length(before), cut]) = (&change, &changes[..])
-            && length == before
-            && begins(cut) == *length
-        {
-            changes.pop();
-            return;
+        changes.push_back(change);
+        if changes.len() > MOST_CHANGES {
+            changes.pop_front().into_iter().for_each(|change| change.apply(durable));
         }
-        changes.push(change);
     }
 
     pub fn change_names(&mut self, change: NameChange) {

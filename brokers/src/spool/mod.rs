@@ -225,7 +225,11 @@ impl Spool {
     /// # Errors
     /// Those of writing. None of the messages has been appended then.
     pub fn append(&mut self, messages: &[Arc<Message>]) -> io::Result<Appended> {
-        let appended = self.write(messages);
+        let mut appended = self.write(messages);
+        if let (Err(_), [first, _, ..]) = (&appended, messages) {
+            // A disk that has no room for all of them may have it for one.
+            appended = self.write(std::slice::from_ref(first));
+        }
         if appended.is_err() && self.waiting == 0 {
             // On a full disk, what is left of acknowledged messages may take the room that the next try needs.
             let _ = self.remove_all();
