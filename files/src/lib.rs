@@ -9,6 +9,8 @@
 //! This process's user and root are trusted ([`trust`](trusted)), and in a [`Folder`] also its owner: on network and FAT file
 //! systems all files belong to him, whichever user has written them.
 
+use std::io;
+
 mod folder;
 mod lock;
 mod named;
@@ -18,3 +20,9 @@ pub use folder::{Access, Folder, Readers};
 pub use lock::{Lock, LockError};
 pub use named::{LARGEST_TEXT, open, open_unlinked, text, text_unlinked};
 pub use trust::trusted;
+
+/// Whether there is no room for what is written, on the disk, in a quota or by a limit of the process.
+pub fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}

@@ -28,6 +28,8 @@ pub(super) struct Weather {
     pub slow: Duration,
     /// Writes of segments that failed.
     pub failed_writes: u64,
+    /// Messages that were put off because the disk takes none of them.
+    pub put_off: u64,
     /// Whether anything failed.
     pub has_failed: bool,
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::disk::SimulatedDisk;
 use super::machine::{Broker, Shared, machine};
-use super::messages::{number, payload};
+use super::messages::{message, number};
 use crate::client::Access;
 use crate::outbox::{Capacity, Drained, Outbox, PushError, Sink, WhenFull, Written};
 use crate::report::{Report, Reporter};
@@ -59,6 +59,8 @@ impl Sink for Noting {
     fn write(&mut self, messages: &[Arc<Message>]) -> io::Result<Written> {
         let written = self.sink.write(messages)?;
         assert!(written.accepted <= messages.len() && written.lost <= written.accepted);
+        let put_off = written.accepted == 0 && !written.again_in.is_zero();
+        machine(&self.machine).files.weather.put_off += u64::from(put_off);
         let kept = &messages[..written.accepted - written.lost];
         let at = world::passed();
         machine(&self.machine).accepted.extend(kept.iter().map(|message| (number(message), at)));
@@ -118,9 +120,9 @@ impl Life {
     }
 
     fn push(&mut self, next: &mut usize) {
-        let message = Message { topic: "cams".to_owned(), id: next.to_string(), payload: payload(*next) };
+        let message = Arc::new(message(*next));
         *next += 1;
-        match self.outbox.push(Arc::new(message)) {
+        match self.outbox.push(message) {
             Ok(_) => self.taken += 1,
             Err(PushError::Flushing) => (),
             Err(PushError::Closed) => {

@@ -43,6 +43,18 @@ pub(super) struct Broker {
 }
 
 impl Machine {
+    /// A machine with an empty disk, whose processes live on.
+    pub fn new(random: fastrand::Rng) -> Shared {
+        Arc::new(Mutex::new(Self {
+            files: Files::default(),
+            broker: Broker::default(),
+            random,
+            accepted: Vec::new(),
+            dies_after: 0,
+            dead: None,
+        }))
+    }
+
     /// Does something that changes the disk or the broker. If the process dies just then, only `part` of it happens.
     pub fn operate(&mut self, part: impl FnOnce(&mut Files, &mut fastrand::Rng)) {
         let left = self.dies_after;

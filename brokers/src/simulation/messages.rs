@@ -11,6 +11,10 @@ pub(super) fn payload(number: usize) -> Vec<u8> {
     format!("{{\"{number}\":\"{}\"}}", "x".repeat(length)).into_bytes()
 }
 
+pub(super) fn message(number: usize) -> Message {
+    Message { topic: "cams".to_owned(), id: number.to_string(), payload: payload(number) }
+}
+
 pub(super) fn number(message: &Message) -> usize {
     message.id.parse().unwrap()
 }

@@ -12,7 +12,7 @@ mod machine;
 mod messages;
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cudainfer_fuzzing::{Tally, simulate};
@@ -20,7 +20,8 @@ use cudainfer_fuzzing::{Tally, simulate};
 use self::disk::SimulatedDisk;
 use self::life::{Life, Plan, live};
 use self::machine::{Machine, Shared, machine};
-use crate::spool::Spool;
+use self::messages::message;
+use crate::spool::{Appended, Spool};
 use crate::spooled::SYNC;
 use crate::world::World;
 
@@ -64,7 +65,7 @@ fn verify(shared: &Shared, known: &mut Known, plan: &Plan, life: &Life, end: End
         return;
     }
     let weather = &machine.files.weather;
-    if weather.failed_writes > 0 && end == End::Regular {
+    if weather.put_off > 0 && end == End::Regular {
         let reports = life.reports.lock().unwrap();
         assert!(reports.iter().any(|text| text.contains("the spool cannot be written")), "{reports:?}");
     }
@@ -105,14 +106,7 @@ fn story(seed: u64) -> Tally {
     let mut tally = Tally::new();
     let spool = (random.u8(..4) > 0).then(|| SPOOLS[random.usize(..2)]);
     let room = (spool == Some(SPOOLS[1])).then(|| random.usize(ROOM));
-    let shared: Shared = Arc::new(Mutex::new(Machine {
-        files: Default::default(),
-        broker: Default::default(),
-        random: random.fork(),
-        accepted: Vec::new(),
-        dies_after: 0,
-        dead: None,
-    }));
+    let shared = Machine::new(random.fork());
     let (mut known, mut next) = (Known::default(), 0);
     let lives = if spool.is_some() { random.u8(1..=4) } else { 1 };
     for left in (0..lives).rev() {
@@ -183,4 +177,22 @@ fn nothing_that_was_acknowledged_is_lost_or_out_of_order_whatever_disk_broker_an
         let missing: Vec<_> = tally.iter().filter(|(_, count)| **count == 0).collect();
         assert!(missing.is_empty(), "the simulation has none of these: {missing:?}");
     }
+}
+
+/// Else all of them would wait for ever where each of them has room after the one before it has arrived.
+#[test]
+fn of_messages_that_a_full_disk_has_no_room_for_together_it_gets_one_after_the_other() {
+    World::run(0, || {
+        let shared = Machine::new(fastrand::Rng::with_seed(0));
+        let messages = [39, 59].map(|number| Arc::new(message(number)));
+        machine(&shared).files.weather.room = Some(messages[1].payload.len() + 100);
+        let disk = Arc::new(SimulatedDisk(Arc::clone(&shared)));
+        let mut spool = Spool::read(disk, None, SPOOLS[1]).unwrap();
+        for wait in [&messages[..], &messages[1..]] {
+            assert_eq!(spool.append(wait).unwrap(), Appended::Stored(1));
+            assert_eq!(spool.first(9, usize::MAX).unwrap(), [Arc::clone(&wait[0])]);
+            // The place is kept although the disk is full: its file has had it before.
+            spool.acknowledge(1).unwrap();
+        }
+    });
 }

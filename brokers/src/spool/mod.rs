@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cudainfer_files::{Access, Folder, Lock, LockError, Readers};
+use cudainfer_files::{Access, Folder, Lock, LockError, Readers, is_full};
 
 mod disk;
 mod place;
@@ -225,16 +225,17 @@ impl Spool {
     /// # Errors
     /// Those of writing. None of the messages has been appended then.
     pub fn append(&mut self, messages: &[Arc<Message>]) -> io::Result<Appended> {
-        let mut appended = self.write(messages);
-        if let (Err(_), [first, _, ..]) = (&appended, messages) {
-            // A disk that has no room for all of them may have it for one.
-            appended = self.write(std::slice::from_ref(first));
+        match (self.write(messages), messages) {
+            (Err(e), [first, ..]) if is_full(&e) => {
+                // On a full disk, what is left of acknowledged messages may take the room that this one needs.
+                if self.waiting == 0 {
+                    self.remove_all()?;
+                }
+                // There may be room for one where there is none for all.
+                self.write(std::slice::from_ref(first))
+            }
+            (appended, _) => appended,
         }
-        if appended.is_err() && self.waiting == 0 {
-            // On a full disk, what is left of acknowledged messages may take the room that the next try needs.
-            let _ = self.remove_all();
-        }
-        appended
     }
 
     fn write(&mut self, messages: &[Arc<Message>]) -> io::Result<Appended> {

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cudainfer_brokers::{BATCH, CALL_LIMIT, Message, Sink, Written};
+use cudainfer_files::is_full;
 
 pub(crate) use layout::Layout;
 use losses::Losses;
@@ -140,12 +141,6 @@ impl Sink for FileSink {
     fn gathers_messages(&self) -> bool {
         self.options.flush == Flush::Second
     }
-}
-
-/// Whether there is no room for what is written, on the disk, in a quota or by a limit of the process.
-fn is_full(error: &io::Error) -> bool {
-    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
-    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
 #[cfg(test)]

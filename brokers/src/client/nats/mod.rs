@@ -12,8 +12,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::contract::{Access, Client, Failure, Sent, TIMEOUT};
-use super::wire::{MOST_BYTES, Wire, failure};
+use super::wire::{Wire, failure};
 use crate::Message;
+
+mod operation;
+
+use operation::Operation;
 
 /// The header by which JetStream knows a message that it has got before.
 const ID: &str = "Nats-Msg-Id";
@@ -35,20 +39,6 @@ pub(super) struct Nats {
     /// Whether subjects have a stream, as far as they have been used.
     streams: HashMap<String, bool>,
     access: Access,
-}
-
-/// What the server sends.
-enum Operation {
-    Info(Value),
-    Ping,
-    Pong,
-    /// A message for a subject, which has a status where nobody answers.
-    Message {
-        subject: String,
-        status: Option<String>,
-        payload: Vec<u8>,
-    },
-    Other,
 }
 
 impl Nats {
@@ -115,51 +105,11 @@ impl Nats {
     }
 
     fn operation(&mut self) -> Result<Operation, Failure> {
-        let broken = || Failure::Lost("it breaks NATS's protocol".to_owned());
-        let end = self.fill(|bytes| bytes.windows(2).position(|two| two == b"\r\n"))?;
-        let line = self.bytes.get(..end).map(String::from_utf8_lossy).unwrap_or_default().into_owned();
-        let (verb, rest) = line.split_once([' ', '\t']).unwrap_or((&line, ""));
-        let verb = verb.to_ascii_uppercase();
-        let words: Vec<&str> = rest.split_ascii_whitespace().collect();
-        let number = |word: Option<&&str>| word.and_then(|word| word.parse::<usize>().ok());
-        let (head, total) = match verb.as_str() {
-            "MSG" => (0, number(words.last()).ok_or_else(broken)?),
-            "HMSG" => {
-                let head =
-                    number(words.len().checked_sub(2).and_then(|at| words.get(at))).ok_or_else(broken)?;
-                (head, number(words.last()).ok_or_else(broken)?)
-            }
-            _ => {
-                self.bytes.drain(..end + 2);
-                return match verb.as_str() {
-                    "INFO" => Ok(Operation::Info(serde_json::from_str(rest).map_err(|_| broken())?)),
-                    "PING" => Ok(Operation::Ping),
-                    "PONG" => Ok(Operation::Pong),
-                    "+OK" => Ok(Operation::Other),
-                    "-ERR" => Err(refusal(rest.trim_matches(['\'', ' ']))),
-                    _ => Err(broken()),
-                };
-            }
-        };
-        if head > total || total > MOST_BYTES {
-            return Err(broken());
-        }
-        let whole = end + 2 + total + 2;
-        self.fill(|bytes| (bytes.len() >= whole).then_some(whole))?;
-        let body: Vec<u8> = self.bytes.drain(..whole).skip(end + 2).take(total).collect();
-        let (head, payload) = body.split_at_checked(head).ok_or_else(broken)?;
-        let first = String::from_utf8_lossy(head).lines().next().unwrap_or_default().to_owned();
-        let status = first.split_ascii_whitespace().nth(1).map(str::to_owned);
-        let subject = words.first().map_or_else(String::new, |subject| (*subject).to_owned());
-        Ok(Operation::Message { subject, status, payload: payload.to_vec() })
-    }
-
-    /// Reads until `found` finds something in what has come.
-    fn fill(&mut self, found: impl Fn(&[u8]) -> Option<usize>) -> Result<usize, Failure> {
         let mut chunk = [0; 4096];
         loop {
-            if let Some(found) = found(&self.bytes) {
-                return Ok(found);
+            if let Some((operation, taken)) = operation::first(&self.bytes)? {
+                self.bytes.drain(..taken);
+                return Ok(operation);
             }
             match self.wire.read(&mut chunk) {
                 Ok(0) => return Err(Failure::Lost("the connection ended".to_owned())),
@@ -300,19 +250,6 @@ fn answer(status: Option<&str>, payload: &[u8]) -> Result<bool, Failure> {
     Err(Failure::Lost(format!("the stream has not stored a message: {why}")))
 }
 
-/// What an error of the server means.
-fn refusal(said: &str) -> Failure {
-    let lower = said.to_ascii_lowercase();
-    let has = |part: &str| lower.contains(part);
-    if has("authorization violation") || has("authentication") || has("user authentication expired") {
-        Failure::Denied("it refuses the login".to_owned())
-    } else if has("permissions violation") {
-        Failure::Denied(format!("it does not allow this: {said}"))
-    } else {
-        Failure::Lost(said.chars().take(200).collect())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
@@ -376,8 +313,8 @@ mod tests {
         );
         assert!(matches!(disk, Err(Failure::Lost(why)) if why.contains("insufficient resources")));
         assert!(matches!(json("nonsense"), Err(Failure::Lost(_))));
-        assert!(matches!(refusal("Authorization Violation"), Failure::Denied(_)));
-        assert!(matches!(refusal("Stale Connection"), Failure::Lost(_)));
+        assert!(matches!(operation::refusal("Authorization Violation"), Failure::Denied(_)));
+        assert!(matches!(operation::refusal("Stale Connection"), Failure::Lost(_)));
     }
 
     #[test]
@@ -386,7 +323,7 @@ mod tests {
         cudainfer_fuzzing::Target::new(env!("CARGO_MANIFEST_DIR"), "nats_answer").with_ratio(100).run(
             |bytes| {
                 let _ = answer(None, bytes);
-                refusal(&String::from_utf8_lossy(bytes));
+                operation::refusal(&String::from_utf8_lossy(bytes));
             },
         );
     }
