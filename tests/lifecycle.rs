@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use cudainfer_tests::dice::Dice;
-use cudainfer_tests::{TestPipeline, end, filled, model, push, run, scratch, until, within};
+use cudainfer_tests::{TestPipeline, end, filled, init, model, push, run, scratch, until, within};
 use gst::prelude::*;
 use gstcudainfer::meta::object::objects;
 
@@ -469,4 +469,21 @@ fn identify_goes_through_seeks_and_states_and_keeps_the_numbers_of_unknowns_in_i
         let numbers = numbers.lock().unwrap();
         assert!(!numbers.is_empty() && numbers.iter().all(|number| *number == 1), "{round}: {numbers:?}");
     }
+}
+
+/// A source may just be pushing its first events when its stream is stopped. If they were refused as wrong, it would post an ERROR.
+#[test]
+fn events_that_come_while_a_model_stops_are_flushed_and_no_error() {
+    init();
+    let element = gst::ElementFactory::make("trtinfer").property("model", model("detector")).build().unwrap();
+    element.set_state(gst::State::Playing).unwrap();
+    let pad = gst::Pad::builder(gst::PadDirection::Src).build();
+    pad.set_active(true).unwrap();
+    pad.link(&element.static_pad("sink").unwrap()).unwrap();
+    assert!(pad.push_event(gst::event::StreamStart::new("short")));
+    // The first thing that happens when an element goes to READY.
+    element.static_pad("src").unwrap().set_active(false).unwrap();
+    pad.push_event(gst::event::Segment::new(&gst::FormattedSegment::<gst::ClockTime>::new()));
+    assert_eq!(pad.push(gst::Buffer::new()), Err(gst::FlowError::Flushing));
+    element.set_state(gst::State::Null).unwrap();
 }

@@ -8,7 +8,6 @@ use gst::prelude::*;
 use gst::subclass::prelude::*;
 
 use super::flow::Negotiated;
-use super::forms::OutputForms;
 use super::given::Given;
 use super::imp::TrtInfer;
 use super::instance::Instance;
@@ -17,9 +16,8 @@ use super::shape;
 use super::slot::Replaceable;
 use super::switch::{Load, Patience};
 use crate::caps;
-use crate::inference::RunShape;
 use crate::log::TRTINFER as CAT;
-use crate::model::{self, accepts};
+use crate::model::{self, ModelInfo, accepts};
 use crate::sync::lock;
 
 /// Why an instance cannot take over.
@@ -35,6 +33,14 @@ impl Refusal {
         let (Self::Input(why) | Self::Final(why)) = self;
         why
     }
+}
+
+/// How an instance works with frames of some caps and with some constants.
+pub(super) struct Suited {
+    pub negotiated: Negotiated,
+    /// Of what it makes.
+    pub caps: gst::Caps,
+    pub info: ModelInfo,
 }
 
 /// Caps with the tensors that the instance needs, as far as it does not leave them open.
@@ -108,7 +114,7 @@ impl TrtInfer {
         // Warmed up before its first frame comes, and refused before the elements upstream are asked for other tensors.
         let suited =
             self.sink.current_caps().map(|caps| self.suits_as_given(&instance, &expected(&caps, &instance)));
-        let shape = suited.transpose().map_err(Refusal::why)?.map(|(shape, ..)| shape);
+        let shape = suited.transpose().map_err(Refusal::why)?.map(|suited| suited.negotiated.shape);
         drop(self.switch.offer(load, &instance, shape.map(|shape| shape as Arc<_>)));
         Ok(())
     }
@@ -159,35 +165,30 @@ impl TrtInfer {
     }
 
     /// As [`TrtInfer::suits`], with what is given now, if that is for this model.
-    fn suits_as_given(
-        &self,
-        next: &Instance,
-        incoming: &gst::CapsRef,
-    ) -> Result<(Arc<RunShape>, OutputForms, gst::Caps), Refusal> {
+    fn suits_as_given(&self, next: &Instance, incoming: &gst::CapsRef) -> Result<Suited, Refusal> {
         self.suits(next, incoming, self.given.of(&next.engine).as_ref())
     }
 
-    /// Whether the instance could work with frames of these caps and these constants, and so could the elements downstream: the
-    /// shape, and the caps of what it makes.
+    /// Whether the instance could work with frames of these caps and these constants, and so could the elements downstream.
     pub(super) fn suits(
         &self,
         next: &Instance,
         incoming: &gst::CapsRef,
         given: Option<&Arc<Given>>,
-    ) -> Result<(Arc<RunShape>, OutputForms, gst::Caps), Refusal> {
+    ) -> Result<Suited, Refusal> {
         let given = given.map(|given| &**given);
         let wanted = shape::shape(incoming, &next.engine, given).map_err(Refusal::Input)?;
         let shape = self.warm(next, wanted).map_err(|e| Refusal::Final(e.to_string()))?;
         let (caps, forms) = self.outgoing(next, &shape, incoming, given).map_err(Refusal::Final)?;
-        let info = given.map_or_else(|| next.engine.info.clone(), |given| given.info(&next.engine.info));
+        let info = Given::info_with(given, &next.engine.info);
         accepts::ask(&self.src, &caps, &info).map_err(Refusal::Final)?;
-        Ok((shape, forms, caps))
+        let negotiated = Negotiated { shape, forms, frame: caps::frame_size(incoming) };
+        Ok(Suited { negotiated, caps, info })
     }
 
     fn take_over(&self, next: &Arc<Instance>, incoming: &gst::CapsRef) -> Result<(), Refusal> {
-        let (shape, forms, caps) = self.suits_as_given(next, incoming)?;
-        let negotiated = Negotiated { shape, forms, frame: caps::frame_size(incoming) };
-        if !self.flow.switch(next, self.in_flight(next), negotiated, (&caps, self.info_of(next))) {
+        let Suited { negotiated, caps, info } = self.suits_as_given(next, incoming)?;
+        if !self.flow.switch(next, self.in_flight(next), negotiated, (&caps, info)) {
             return Ok(());
         }
         self.memories.forget();

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 
-use super::change::Refusal;
+use super::change::{Refusal, Suited};
 use super::constants::check;
-use super::flow::{Negotiated, Running};
+use super::flow::Running;
 use super::given::Given;
 use super::imp::TrtInfer;
 use super::instance::Instance;
-use crate::caps;
 use crate::log::TRTINFER as CAT;
 use crate::model::ModelInfo;
 use crate::sync::lock;
@@ -36,7 +35,7 @@ impl TrtInfer {
             // The values may be there before the caps.
             if let Some(incoming) = self.flow.running().and_then(|_| self.sink.current_caps()) {
                 let suited = self.suits(&instance, &incoming, given.as_ref()).map_err(Refusal::why)?;
-                warm = Some(suited.0);
+                warm = Some(suited.negotiated.shape);
             }
         }
         // Where another thread has set the property meanwhile, that counts.
@@ -70,11 +69,10 @@ impl TrtInfer {
         let Some(incoming) = self.sink.current_caps() else { return };
         let given = self.given.of(&instance.engine);
         match self.suits(&instance, &incoming, given.as_ref()) {
-            Ok((shape, forms, caps)) => {
+            Ok(Suited { negotiated, caps, info }) => {
                 // Frames with other constants do not fill the batch that waits.
                 instance.batcher.hurry(client);
-                self.flow.negotiate(Some(Negotiated { shape, forms, frame: caps::frame_size(&incoming) }));
-                let info = self.info_of(&instance);
+                self.flow.negotiate(Some(negotiated));
                 self.flow.announce(&caps, info);
                 gst::info!(CAT, imp = self, "frames have other constants from now on: {caps}");
                 self.update_latency(&incoming);
@@ -90,8 +88,7 @@ impl TrtInfer {
 
     /// What is known of the instance's model, with the names of the classes that the property `constants` gives.
     pub(super) fn info_of(&self, instance: &Instance) -> ModelInfo {
-        let (given, info) = (self.given.of(&instance.engine), &instance.engine.info);
-        given.map_or_else(|| info.clone(), |given| given.info(info))
+        Given::info_with(self.given.of(&instance.engine).as_deref(), &instance.engine.info)
     }
 
     /// Warns where what is given is for another model than the one that has taken over, and forgets it.

@@ -52,8 +52,13 @@ impl Given {
         Ok(Self { number: COUNT.fetch_add(1, Ordering::Relaxed) + 1, values, labels: names })
     }
 
+    /// What is known of a model, with the names of the classes that are given, if any are.
+    pub fn info_with(given: Option<&Self>, info: &ModelInfo) -> ModelInfo {
+        given.map_or_else(|| info.clone(), |given| given.info(info))
+    }
+
     /// What is known of the model, with the names of the classes.
-    pub fn info(&self, info: &ModelInfo) -> ModelInfo {
+    fn info(&self, info: &ModelInfo) -> ModelInfo {
         self.labels.as_ref().map_or_else(|| info.clone(), |labels| info.with_labels(labels))
     }
 }

@@ -163,7 +163,20 @@ impl TrtInfer {
         drop(self.switch.close());
     }
 
-    fn sink_event(&self, event: gst::Event) -> bool {
+    /// Takes an event in. That this element refuses it because it is being stopped or flushed is no error of the stream.
+    fn sink_event(&self, event: gst::Event) -> Result<gst::FlowSuccess, gst::FlowError> {
+        let is_caps = event.type_() == gst::EventType::Caps;
+        if self.takes_event(event) {
+            return Ok(gst::FlowSuccess::Ok);
+        }
+        match self.flow.running() {
+            Some(running) if !running.owner.lane.is_closed() && is_caps => Err(gst::FlowError::NotNegotiated),
+            Some(running) if !running.owner.lane.is_closed() => Err(gst::FlowError::Error),
+            _ => Err(gst::FlowError::Flushing),
+        }
+    }
+
+    fn takes_event(&self, event: gst::Event) -> bool {
         use gst::EventView;
         self.lag.see(&event);
         let Some(running) = self.flow.running() else {
@@ -243,8 +256,12 @@ impl ObjectSubclass for TrtInfer {
                         |imp| imp.chain(buffer),
                     )
                 })
-                .event_function(|_, parent, event| {
-                    Self::catch_panic_pad_function(parent, || false, |imp| imp.sink_event(event))
+                .event_full_function(|_, parent, event| {
+                    Self::catch_panic_pad_function(
+                        parent,
+                        || Err(gst::FlowError::Error),
+                        |imp| imp.sink_event(event),
+                    )
                 })
                 .query_function(|_, parent, query| {
                     Self::catch_panic_pad_function(parent, || false, |imp| imp.sink_query(query))

@@ -215,6 +215,12 @@ impl<F> Lane<F> {
         !inner.stopped && matches!(inner.slot(ticket), Some(Slot::Taken))
     }
 
+    /// Whether nothing is taken in: while flushing, and when stopped.
+    pub fn is_closed(&self) -> bool {
+        let inner = self.lock();
+        inner.flushing || inner.stopped
+    }
+
     /// Takes an event in, after the frames that came before it. Returns false while flushing.
     pub fn push_event(&self, event: gst::Event) -> bool {
         let mut inner = self.lock();

@@ -32,8 +32,9 @@ impl TrtInfer {
         }
         // The element was stopped meanwhile, which is not an error.
         let Some(running) = self.flow.running() else { return false };
+        // Once: another thread may set other constants meanwhile, which come with the next frame.
+        let given = self.given.of(&running.instance.engine);
         let prepared = (|| -> Result<_, String> {
-            let given = self.given.of(&running.instance.engine);
             let wanted = shape::shape(incoming, &running.instance.engine, given.as_deref())?;
             self.warm(&running.instance, wanted).map_err(|e| e.to_string())
         })();
@@ -42,7 +43,6 @@ impl TrtInfer {
         }
         match prepared {
             Ok(shape) => {
-                let given = self.given.of(&running.instance.engine);
                 let (caps, forms) = match self.outgoing(&running.instance, &shape, incoming, given.as_deref())
                 {
                     Ok(chosen) => chosen,
@@ -53,7 +53,7 @@ impl TrtInfer {
                 self.update_latency(incoming);
                 self.check_timeout(&running.instance);
                 self.check_regions(&running.instance, incoming);
-                self.flow.announce(&caps, self.info_of(&running.instance))
+                self.flow.announce(&caps, Given::info_with(given.as_deref(), &running.instance.engine.info))
             }
             Err(why) => self.refuse(&why),
         }
@@ -242,6 +242,8 @@ impl TrtInfer {
             let accepted = accepted.make_mut();
             let in_use = self.switch.in_use();
             let next = self.switch.next();
+            // Tensors for it may come when the instance has another model already.
+            next.iter().for_each(|next| drop(self.switch.ask(next)));
             let engines = next.iter().chain(&in_use).map(|instance| &instance.engine);
             // A promptable model takes another model's outputs, and no picture that fusedpreproc could make.
             for engine in engines.filter(|engine| engine.prompted.is_none()) {
