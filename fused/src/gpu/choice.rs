@@ -100,4 +100,16 @@ mod tests {
             assert_eq!(Choice::read(wrong.as_bytes()), None, "{wrong}");
         }
     }
+
+    #[test]
+    fn fuzz_choice() {
+        cudainfer_fuzzing::Target::new(env!("CARGO_MANIFEST_DIR"), "choice").run(|bytes| {
+            let Some(choice) = Choice::read(bytes) else { return };
+            assert_eq!(
+                Choice::read(&choice.bytes()),
+                Some(choice),
+                "what was read is written and read again"
+            );
+        });
+    }
 }

@@ -51,3 +51,20 @@ pub fn unsupported(
 ) -> Result<Vec<FusedError>, FusedError> {
     Ok(model::read(bytes, folder, given)?.1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fuzz_import() {
+        cudainfer_fuzzing::Target::new(env!("CARGO_MANIFEST_DIR"), "import")
+            .with_ratio(1000) // a node of ten bytes is a value with its dimensions, its name and what is made of it
+            .run(|bytes| {
+                // No weights lie there.
+                let folder = Path::new("/nonexistent");
+                drop(read(bytes, folder, &[]));
+                drop(unsupported(bytes, folder, &[]));
+            });
+    }
+}

@@ -260,4 +260,17 @@ mod tests {
         let error = cut(rect(10.25, 20.0, 0.125, 9.0)).unwrap_err();
         assert!(error.contains("too small"), "{error}");
     }
+
+    #[test]
+    fn fuzz_regions() {
+        cudainfer_fuzzing::Target::new(env!("CARGO_MANIFEST_DIR"), "regions")
+            .with_ratio(100) // an error repeats what it is about, in a sentence
+            .run_text(|text| {
+                let Ok(rects) = list(text, true, FRAME) else { return };
+                assert!(
+                    rects.len() <= MOST
+                        && rects.iter().all(|rect| rect.x >= 0.0 && rect.w > 0.0 && rect.h > 0.0)
+                );
+            });
+    }
 }

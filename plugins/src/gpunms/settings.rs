@@ -398,4 +398,12 @@ mod tests {
             assert!(error.starts_with(field), "{error}");
         }
     }
+
+    #[test]
+    fn fuzz_thresholds() {
+        let info = ModelInfo::default();
+        cudainfer_fuzzing::Target::new(env!("CARGO_MANIFEST_DIR"), "thresholds")
+            .with_ratio(100) // an error repeats what it is about, in a sentence
+            .run_text(move |text| drop(thresholds("class-iou", text, &info)));
+    }
 }
