@@ -2,8 +2,7 @@
 //! was dropped and reported, or was flushed; nothing hangs, and memory, threads and open files stay.
 //!
 //! The order is drawn from a seed, which is printed and the same in every run. `CUDAINFER_WALK_SEED` is another one, and
-//! `CUDAINFER_WALK_OPERATIONS` another number of operations: `scripts/soak --walk` does ten thousand. `cargo test` leaves the walk out as
-//! long as it finds what is not mended. What threads do meanwhile is not
+//! `CUDAINFER_WALK_OPERATIONS` another number of operations: `scripts/soak --walk` does ten thousand. What threads do meanwhile is not
 //! drawn, so a seed repeats the operations, and not always what they meet.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which clippy does not know as such
 
@@ -64,7 +63,6 @@ fn elements_that_are_given_up_while_they_play_keep_no_threads() {
 }
 
 #[test]
-#[ignore = "a walk of ten thousand operations has not come to its end yet: scripts/soak --walk"]
 fn every_frame_is_accounted_for_whatever_is_done_to_a_running_pipeline() {
     let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
     let seed = setting("CUDAINFER_WALK_SEED", SEED);

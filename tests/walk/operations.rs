@@ -1,6 +1,6 @@
 //! What is done to a stream, or to all of them.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cudainfer_tests::dice::Dice;
@@ -113,7 +113,7 @@ pub fn apply(walk: &mut Walk, operation: Operation, place: usize) -> String {
     }
     match operation {
         // While a stream starts, what is downstream of an element decides about its caps.
-        Replace if plays && stream.ledger.flows() => replace(dice, stream),
+        Replace if plays && stream.ledger.flows() && !stream.ledger.has_ended() => replace(dice, stream),
         Model => set_model(dice, stream),
         Zones => set_zones(dice, stream),
         Constants if stream.kind == Kind::Vocabulary => set_constants(dice, stream),
@@ -129,15 +129,15 @@ pub fn apply(walk: &mut Walk, operation: Operation, place: usize) -> String {
         Pause => {
             stream.bin.set_state(State::Paused).unwrap();
             std::thread::sleep(Duration::from_millis(dice.roll(5) as u64));
-            play(&stream.bin);
-            String::new()
+            play(&stream.bin)
         }
         Null => {
             let state = *dice.pick(&[State::Null, State::Ready]);
             stream.bin.set_state(state).unwrap();
             mend(stream);
-            play(&stream.bin);
-            format!("{state:?}")
+            let bin = stream.bin.clone();
+            walk.pardon(place);
+            format!("{state:?}{}", play(&bin))
         }
         _ => {
             std::thread::sleep(Duration::from_millis(dice.roll(20) as u64));
@@ -146,18 +146,22 @@ pub fn apply(walk: &mut Walk, operation: Operation, place: usize) -> String {
     }
 }
 
-/// Sets the model that the stream began with, where the last one that was set cannot be started.
+/// Sets the model and the zones that the stream began with, where those that were set last cannot be started.
 fn mend(stream: &mut Stream) {
     if std::mem::take(&mut stream.must_mend) {
         stream.element("infer").set_property("model", stream.kind.model());
+        stream.element("zones").set_property("zones", ZONES);
     }
 }
 
-/// Starts, and waits until it plays.
-fn play(element: &impl IsA<gst::Element>) {
+/// What is said of a stream that does not start.
+pub const FAILED: &str = "does not play";
+
+/// Starts, and waits until it plays. Says so where it does not.
+fn play(element: &impl IsA<gst::Element>) -> String {
     let element = element.upcast_ref::<gst::Element>();
-    element.set_state(State::Playing).unwrap_or_else(|e| panic!("{e}: {}", element.name()));
-    element.state(CLOCK_LIMIT).0.unwrap_or_else(|e| panic!("{e}: {}", element.name()));
+    let played = element.set_state(State::Playing).and_then(|_| element.state(CLOCK_LIMIT).0);
+    played.map_or_else(|_| format!("{} {FAILED}", element.name()), |_| String::new())
 }
 
 /// All streams through another state.
@@ -165,13 +169,20 @@ fn all(walk: &mut Walk) -> String {
     let state = *walk.dice.pick(&[State::Paused, State::Ready, State::Null]);
     walk.pipeline.set_state(state).unwrap();
     if state != State::Paused {
-        walk.streams.iter_mut().flatten().for_each(mend);
+        // Also those that share an instance and have another model than one that is mended.
+        for stream in walk.streams.iter_mut().flatten() {
+            stream.must_mend = true;
+            mend(stream);
+        }
+        (0..walk.streams.len()).for_each(|place| walk.pardon(place));
     }
-    play(&walk.pipeline);
-    format!("{state:?}")
+    format!("{state:?}{}", play(&walk.pipeline))
 }
 
-/// Another element in the place of one, as programs do it: where nothing is being pushed.
+/// How long a frame is waited for, after which the next one would be seconds away, as at the end of a seek backwards.
+const PUSHED: Duration = Duration::from_secs(1);
+
+/// Another element in the place of one, as programs do it: in the thread that pushes, before a frame.
 fn replace(dice: &mut Dice, stream: &Stream) -> String {
     // The element, the one before it and the one after it.
     let [before, name, after] = *dice.pick(&[
@@ -193,8 +204,10 @@ fn replace(dice: &mut Dice, stream: &Stream) -> String {
             new.set_property_from_value(property.name(), &old.property_value(property.name()));
         }
     }
-    if stream.must_mend && name == "infer" {
-        new.set_property("model", stream.kind.model());
+    match name {
+        "infer" if stream.must_mend => new.set_property("model", stream.kind.model()),
+        "zones" if stream.must_mend => new.set_property("zones", ZONES),
+        _ => (),
     }
     let (done, wait) = std::sync::mpsc::channel();
     let pad = before.static_pad("src").unwrap();
@@ -211,15 +224,23 @@ fn replace(dice: &mut Dice, stream: &Stream) -> String {
         gst::Element::link_many([&before, &new, &after]).unwrap();
         let _ = done.send(new.sync_state_with_parent());
     };
-    // GStreamer may call it a second time, from the thread that pushes, which then waits for the first.
-    let task = Mutex::new(Some(task));
-    pad.add_probe(gst::PadProbeType::IDLE, move |_, _| {
-        if let Some(task) = task.lock().unwrap().take() {
+    let task = Arc::new(Mutex::new(Some(task)));
+    let own = Arc::clone(&task);
+    let probe = pad.add_probe(gst::PadProbeType::BLOCK | gst::PadProbeType::BUFFER, move |_, _| {
+        if let Some(task) = own.lock().unwrap().take() {
             task();
         }
         gst::PadProbeReturn::Remove
     });
-    wait.recv_timeout(LIMIT).expect("the pad is never idle").unwrap_or_else(|e| panic!("{name}: {e}"));
+    let mut replaced = wait.recv_timeout(PUSHED);
+    if replaced.is_err() {
+        if task.lock().unwrap().take().is_some() {
+            probe.into_iter().for_each(|probe| pad.remove_probe(probe));
+            return "no frame comes".into();
+        }
+        replaced = wait.recv_timeout(LIMIT);
+    }
+    replaced.unwrap().unwrap_or_else(|e| panic!("{name}: {e}"));
     name.into()
 }
 
@@ -230,12 +251,12 @@ fn set_model(dice: &mut Dice, stream: &mut Stream) -> String {
     let name =
         *dice.pick(&["detector-batch", "detector-retrained", "detector-larger", "not-onnx", "text-output"]);
     // An element that starts with a model that the shared instance has not taken over is refused.
-    stream.must_mend = ["not-onnx", "text-output"].contains(&name) || stream.kind == Kind::Shared;
+    stream.must_mend |= ["not-onnx", "text-output"].contains(&name) || stream.kind == Kind::Shared;
     stream.element("infer").set_property("model", model(name));
     name.into()
 }
 
-fn set_zones(dice: &mut Dice, stream: &Stream) -> String {
+fn set_zones(dice: &mut Dice, stream: &mut Stream) -> String {
     let zones = *dice.pick(&[
         ZONES,
         "left=polygon:0,0,0.5,0,0.5,1,0,1:dwell=1;right=polygon:0.5,0,1,0,1,1,0.5,1",
@@ -250,6 +271,7 @@ fn set_zones(dice: &mut Dice, stream: &Stream) -> String {
     // Wrong zones are only refused where there are others.
     if !is_wrong || element.current_state() >= State::Paused {
         element.set_property("zones", zones);
+        stream.must_mend |= is_wrong;
     }
     zones.into()
 }
@@ -270,8 +292,19 @@ fn set_constants(dice: &mut Dice, stream: &Stream) -> String {
 fn set_property(dice: &mut Dice, stream: &Stream) -> String {
     let name = *dice.pick(&["pre", "infer", "nms", "track", "zones", "overlay", "publish"]);
     let element = stream.element(name);
-    // Those that have an operation of their own, and `leaky`, which permits losses.
-    let own = ["model", "labels", "constants", "zones", "zones-file", "leaky"];
+    // Those that have an operation of their own, `leaky`, which permits losses, those that this model's decoder refuses, and `nms`,
+    // which may lower confidences.
+    let own = [
+        "model",
+        "labels",
+        "constants",
+        "zones",
+        "zones-file",
+        "leaky",
+        "map-threshold",
+        "unclip-ratio",
+        "nms",
+    ];
     let mut properties = element.list_properties().to_vec();
     properties.retain(|property| {
         property.owner_type().name().starts_with("GstCudaInfer")
@@ -389,7 +422,5 @@ fn threads(walk: &mut Walk, place: usize) -> String {
     });
     bin.set_state(State::Null).unwrap();
     walk.pardon(place);
-    play(&pipeline);
-    play(&bin);
-    format!("{seeds:?}")
+    format!("{seeds:?}{}{}", play(&pipeline), play(&bin))
 }

@@ -72,7 +72,7 @@ pub struct Stream {
     pub ledger: Arc<Ledger>,
     /// How it has its model.
     pub kind: Kind,
-    /// Whether the model that was set last may not be one with which the stream can start.
+    /// Whether the model or the zones that were set last may not be such with which the stream can start.
     pub must_mend: bool,
 }
 
@@ -80,7 +80,7 @@ impl Stream {
     /// A stream in NULL, in no pipeline.
     pub fn new(name: &str, kind: Kind) -> Self {
         let description = format!(
-            "videotestsrc name=source ! capsfilter name=caps caps=video/x-raw,format=RGB,width=16,height=12,framerate=100/1 \
+            "videotestsrc name=source ! capsfilter name=caps caps-change-mode=delayed caps=video/x-raw,format=RGB,width=16,height=12,framerate=100/1 \
              ! identity name=door ! fusedpreproc name=pre ! {} ! gpunms name=nms ! tracker name=track \
              ! zonecount name=zones units=fraction zones={ZONES} ! inferoverlay name=overlay font=built-in \
              ! inferpublish name=publish location=/dev/null ! fakesink name=out async=false",
@@ -164,10 +164,13 @@ fn wrong_result(buffer: &gst::BufferRef, caps: &gst::CapsRef) -> Option<String> 
     let value = f32::from(brightness(buffer.offset()));
     let (wanted, tolerance) =
         if is_luma(caps) { (((value - 16.0) / 219.0).min(1.0), 0.02) } else { (value / 255.0, 1e-3) };
+    // The models make a second, less confident box in the same place, which gpunms keeps where `iou` is set so.
+    let is_own =
+        |confidence: f32| [1.0, 0.9].iter().any(|part| (confidence - part * wanted).abs() <= tolerance);
     let found = objects(buffer);
     let wrong = found
         .iter()
         .filter_map(|object| object.detection.as_ref())
-        .find(|found| (found.confidence - wanted).abs() > tolerance)?;
+        .find(|found| !is_own(found.confidence))?;
     Some(format!("frame {} has {}, which is not its own {wanted}", buffer.offset(), wrong.confidence))
 }

@@ -15,10 +15,10 @@ use crate::operations::{self, Operation};
 use crate::stream::{KINDS, Kind, SHARED, Stream};
 
 /// Operations that a failure shows.
-const SHOWN: usize = 30;
+const SHOWN: usize = 60;
 
 /// What elements warn of because of what is done to them.
-const EXPECTED: [&str; 7] = [
+const EXPECTED: [&str; 10] = [
     // There is none, or device=cpu asks for none.
     "no GPU is used",
     // Models and zones that are none.
@@ -30,8 +30,13 @@ const EXPECTED: [&str; 7] = [
     "are missing before the one at",
     // Seeks without a flush, backwards.
     "timestamp is not after the one before",
+    // BaseTransform's own, also capsfilter's, of a stream that is stopped while its caps are negotiated. Where it is not stopped, its
+    // source posts an ERROR.
+    "not negotiated",
     // Properties.
     "is probably wrong",
+    "is not larger than a pixel",
+    "does not apply to decoder",
 ];
 
 /// What elements have posted.
@@ -135,6 +140,9 @@ impl Walk {
             self.streams[place].as_ref().map_or_else(String::new, |stream| stream.bin.name().to_string());
         self.log(format!("{}: {operation:?} {name}", self.done));
         let detail = operations::apply(self, operation, place);
+        if detail.contains(operations::FAILED) {
+            self.posted.lock().unwrap().errors.push(detail.clone());
+        }
         if let Some(last) = self.last.lock().unwrap().0.back_mut() {
             *last = format!("{last}: {detail}");
         }
@@ -214,6 +222,7 @@ impl Walk {
                 stream.bin.set_state(gst::State::Null).unwrap();
             }
         }
+        self.pardon_errors_of(&name);
         self.counts.add(stream.ledger.close());
         let faults = stream.ledger.faults();
         self.posted.lock().unwrap().ledgers.remove(&name);
@@ -224,12 +233,17 @@ impl Walk {
     /// Takes back the errors of a stream that has been stopped, and what it lost with them.
     pub fn pardon(&mut self, place: usize) {
         let Some(stream) = &self.streams[place] else { return };
-        let own = format!("GstBin:{}/", stream.bin.name());
+        stream.ledger.may_lose();
+        let name = stream.bin.name().to_string();
+        self.pardon_errors_of(&name);
+    }
+
+    fn pardon_errors_of(&mut self, stream: &str) {
+        let own = format!("GstBin:{stream}/");
         let errors = &mut self.posted.lock().unwrap().errors;
         let before = errors.len();
         errors.retain(|error| !error.contains(&own));
         self.pardoned += before - errors.len();
-        stream.ledger.may_lose();
     }
 
     /// Removes a stream, or adds it where it is missing.
@@ -253,7 +267,10 @@ fn note(posted: &mut Posted, message: &gst::Message) {
         gst::MessageView::Error(error) => {
             posted.errors.push(format!("{} ({})", error.error(), error.debug().unwrap_or_default()));
         }
-        gst::MessageView::Warning(warning) => posted.warnings.push(warning.error().to_string()),
+        gst::MessageView::Warning(warning) => {
+            let source = message.src().map(|source| source.path_string().to_string());
+            posted.warnings.push(format!("{} ({})", warning.error(), source.unwrap_or_default()));
+        }
         gst::MessageView::Qos(_) => {
             let bin = message.src().and_then(|source| source.parent()).map(|bin| bin.name().to_string());
             if let Some(ledger) = bin.and_then(|bin| posted.ledgers.get(&bin)) {
