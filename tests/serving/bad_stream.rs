@@ -35,7 +35,7 @@ fn fifteen_streams_have_the_results_that_they_have_without_a_bad_sixteenth() {
         assert!(results == wanted, "{bad:?} changes the results of others");
         match bad {
             // Frames that are too short end their stream with a sentence.
-            Bad::Garbage => assert!(errors[0].contains("pre15"), "{errors:?}"),
+            Bad::Garbage => assert!(errors.iter().any(|error| error.contains("pre15")), "{errors:?}"),
             // The frame that waits may pass at the end, when nothing holds it any more.
             Bad::Blocked => assert!(out <= 1 && errors.is_empty(), "{out} of {sent}, {errors:?}"),
             Bad::Caps | Bad::Crowd => assert_eq!(errors, [""; 0], "{bad:?}"),
