@@ -1,9 +1,12 @@
 //! One model for several elements, pipelines and threads.
 
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+
 use cudainfer_tests::{model, until};
 use gst::prelude::*;
 
-use crate::change::end_with;
+use crate::change::{end_with, push_until};
 use cudainfer_tests::stream::{Busy, NEVER, Stream, alone, together, workers};
 
 #[test]
@@ -320,4 +323,44 @@ fn a_shared_model_is_refused_by_those_whom_it_does_not_suit_and_all_go_on() {
     for stream in &streams {
         end_with(stream, next, 0, &["red", "rot"]);
     }
+}
+
+#[test]
+fn tensors_for_a_model_that_another_element_has_replaced_meanwhile_are_taken() {
+    let _together = together();
+    let [first, second] = [(); 2].map(|()| Stream::new("detector-batch", "instance=hasty workers=1"));
+    for stream in [&first, &second] {
+        stream.begin();
+        stream.push(0);
+        stream.wait_for(1);
+    }
+    first.set_model("detector-larger");
+    let next = push_until(&first, 1, "red96");
+    // The second's fusedpreproc asks for caps, and gets the answer when the model is the earlier one again.
+    let infer = second.pipeline.element("infer").static_pad("sink").unwrap();
+    let (asked, is_asked) = channel();
+    let (go_on, wait) = channel::<()>();
+    let wait = Mutex::new(Some(wait));
+    let mask = gst::PadProbeType::QUERY_DOWNSTREAM | gst::PadProbeType::PULL;
+    infer.add_probe(mask, move |_, info| {
+        let is_caps = matches!(&info.data, Some(gst::PadProbeData::Query(query)) if query.type_() == gst::QueryType::Caps);
+        if is_caps && let Some(wait) = wait.lock().unwrap().take() {
+            asked.send(()).unwrap();
+            wait.recv().unwrap();
+        }
+        gst::PadProbeReturn::Ok
+    });
+    infer.push_event(gst::event::Reconfigure::new());
+    std::thread::scope(|scope| {
+        scope.spawn(|| second.push(1));
+        is_asked.recv().unwrap();
+        first.set_model("detector-batch");
+        push_until(&first, next, "red");
+        go_on.send(()).unwrap();
+    });
+    assert_eq!(second.said(), [""; 0]);
+    push_until(&second, 2, "red");
+    let labels: Vec<_> = second.frames().into_iter().map(|frame| frame.label).collect();
+    assert_eq!((labels[0].as_str(), labels[1].as_str()), ("red", "red96"));
+    assert_eq!(second.numbers(), (0..labels.len() as u64).collect::<Vec<_>>(), "no frame is lost");
 }
