@@ -137,6 +137,7 @@ fn check(config: &Config) -> ExitCode {
 
 fn serve(config: Config) -> ExitCode {
     log::with_times();
+    resources::limit_arenas();
     resources::raise_limit();
     let (events, received) = channel();
     if let Err(e) = hear_signals(events.clone()) {

@@ -1,5 +1,5 @@
-//! File descriptors and threads that the system still gives this process. GStreamer and GLib abort if they get none, so both are
-//! checked before GStreamer needs them.
+//! What this process has of the system: file descriptors and threads that it still gets, without which GStreamer and GLib abort, so both
+//! are checked before GStreamer needs them; and memory.
 
 use std::fs::read_dir;
 use std::io;
@@ -20,6 +20,19 @@ const OF_A_PIPELINE: u64 = 32;
 
 /// The most threads that a pipeline takes.
 const THREADS: usize = 16;
+
+/// Has threads share the areas of memory that glibc's allocator gives out (arenas), of which it makes eight for each core. A stream that
+/// is started again has new threads, and what those before have left in areas of their own is memory that nobody uses. An
+/// operator's `MALLOC_ARENA_MAX` counts.
+pub fn limit_arenas() {
+    #[cfg(target_env = "gnu")]
+    if std::env::var_os("MALLOC_ARENA_MAX").is_none() {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let arenas = libc::c_int::try_from(cores.clamp(4, 16)).unwrap_or(4);
+        // SAFETY: it takes two numbers, and may be called at any time.
+        unsafe { libc::mallopt(libc::M_ARENA_MAX, arenas) };
+    }
+}
 
 /// Raises the limit on file descriptors as far as that is allowed and useful, and logs it.
 pub fn raise_limit() {
