@@ -159,16 +159,18 @@ impl Sixteen {
         [texts(good), texts(bad)]
     }
 
-    /// Stops, and returns how many frames the last stream has sent and how many came out of it.
+    /// Stops, and returns how many frames the last stream has sent and how many came out of it, while it was blocked if it was.
     pub fn stop(mut self) -> [u64; 2] {
+        let last = STREAMS - 1;
         self.stop.store(true, Ordering::SeqCst);
+        let mut out = None;
         if let Some(probe) = self.blocked.take() {
-            let last = STREAMS - 1;
+            out = Some(self.counts()[last]);
             self.pipeline.element(&format!("nms{last}")).static_pad("src").unwrap().remove_probe(probe);
         }
         self.pipeline.stop();
         let sent = self.misbehaving.take().unwrap().join().unwrap();
-        [sent, self.counts()[STREAMS - 1]]
+        [sent, out.unwrap_or_else(|| self.counts()[last])]
     }
 }
 

@@ -157,7 +157,7 @@ fn mend(stream: &mut Stream) {
 /// What is said of a stream that does not start.
 pub const FAILED: &str = "does not play";
 
-/// Starts, and waits until it plays. Says so where it does not.
+/// Starts, and waits until it plays. Returns what is wrong where it does not.
 fn play(element: &impl IsA<gst::Element>) -> String {
     let element = element.upcast_ref::<gst::Element>();
     let played = element.set_state(State::Playing).and_then(|_| element.state(CLOCK_LIMIT).0);

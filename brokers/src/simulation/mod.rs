@@ -179,7 +179,7 @@ fn nothing_that_was_acknowledged_is_lost_or_out_of_order_whatever_disk_broker_an
     }
 }
 
-/// Else all of them would wait for ever where each of them has room after the one before it has arrived.
+/// Else none of them would ever be sent, though each of them has room after the one before it has arrived.
 #[test]
 fn of_messages_that_a_full_disk_has_no_room_for_together_it_gets_one_after_the_other() {
     World::run(0, || {
