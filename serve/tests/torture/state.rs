@@ -15,7 +15,7 @@ use super::logged::new_lines;
 struct Changes {
     state: PathBuf,
     runs: u64,
-    /// The stream that was added last, and reported to be kept.
+    /// Streams that were reported to be kept: they are there at the next start.
     kept: Vec<String>,
     /// Streams that were not reported to be, and may yet have been.
     doubtful: Vec<String>,
