@@ -226,7 +226,7 @@ impl Spool {
     /// Those of writing. None of the messages has been appended then.
     pub fn append(&mut self, messages: &[Arc<Message>]) -> io::Result<Appended> {
         match (self.write(messages), messages) {
-            (Err(e), [first, ..]) if is_full(&e) => {
+            (Err(e), [first, others @ ..]) if is_full(&e) && (self.waiting == 0 || !others.is_empty()) => {
                 // On a full disk, what is left of acknowledged messages may take the room that this one needs.
                 if self.waiting == 0 {
                     self.remove_all()?;

@@ -54,12 +54,8 @@ impl Given {
 
     /// What is known of a model, with the names of the classes that are given, if any are.
     pub fn info_with(given: Option<&Self>, info: &ModelInfo) -> ModelInfo {
-        given.map_or_else(|| info.clone(), |given| given.info(info))
-    }
-
-    /// What is known of the model, with the names of the classes.
-    fn info(&self, info: &ModelInfo) -> ModelInfo {
-        self.labels.as_ref().map_or_else(|| info.clone(), |labels| info.with_labels(labels))
+        let labels = given.and_then(|given| given.labels.as_ref());
+        labels.map_or_else(|| info.clone(), |labels| info.with_labels(labels))
     }
 }
 

@@ -169,11 +169,12 @@ impl TrtInfer {
         if self.takes_event(event) {
             return Ok(gst::FlowSuccess::Ok);
         }
-        match self.flow.running() {
-            Some(running) if !running.owner.lane.is_closed() && is_caps => Err(gst::FlowError::NotNegotiated),
-            Some(running) if !running.owner.lane.is_closed() => Err(gst::FlowError::Error),
-            _ => Err(gst::FlowError::Flushing),
-        }
+        Err(match self.flow.running() {
+            Some(running) if running.owner.lane.is_closed() => gst::FlowError::Flushing,
+            None => gst::FlowError::Flushing,
+            Some(_) if is_caps => gst::FlowError::NotNegotiated,
+            Some(_) => gst::FlowError::Error,
+        })
     }
 
     fn takes_event(&self, event: gst::Event) -> bool {

@@ -74,9 +74,14 @@ impl<F> Inner<F> {
         self.slots.get_mut(index)
     }
 
+    /// Whether nothing is taken in: while flushing, and when stopped.
+    fn is_closed(&self) -> bool {
+        self.flushing || self.stopped
+    }
+
     /// Whether a frame may come in at all.
     fn open(&self) -> Result<(), FlowError> {
-        if self.flushing || self.stopped {
+        if self.is_closed() {
             return Err(FlowError::Flushing);
         }
         self.flow.map(drop)
@@ -217,14 +222,13 @@ impl<F> Lane<F> {
 
     /// Whether nothing is taken in: while flushing, and when stopped.
     pub fn is_closed(&self) -> bool {
-        let inner = self.lock();
-        inner.flushing || inner.stopped
+        self.lock().is_closed()
     }
 
     /// Takes an event in, after the frames that came before it. Returns false while flushing.
     pub fn push_event(&self, event: gst::Event) -> bool {
         let mut inner = self.lock();
-        if inner.flushing || inner.stopped {
+        if inner.is_closed() {
             return false;
         }
         inner.slots.push_back(Slot::Event(event));
@@ -264,7 +268,7 @@ impl<F> Lane<F> {
     pub fn pop(&self) -> Option<Item<F>> {
         let mut inner = self.lock();
         loop {
-            if inner.flushing || inner.stopped {
+            if inner.is_closed() {
                 return None;
             }
             let before = inner.slots.len();
@@ -333,7 +337,7 @@ impl<F> Lane<F> {
     /// Waits until everything that came in has been pushed; false while flushing.
     pub fn drain(&self) -> bool {
         let mut inner = self.lock();
-        while !inner.flushing && !inner.stopped && (inner.pushing || !inner.slots.is_empty()) {
+        while !inner.is_closed() && (inner.pushing || !inner.slots.is_empty()) {
             inner = self.wait(inner);
         }
         !inner.flushing && !inner.stopped
