@@ -167,9 +167,11 @@ impl Page {
         self.call("Input.dispatchMouseEvent", params);
     }
 
-    /// A place in an element that has come to rest: what is added to a page moves what is in it.
+    /// A place in an element that is shown, once it has come to rest: what is added to a page moves what is in it.
     #[track_caller]
     fn place(&mut self, selector: &str, x: f64, y: f64) -> (f64, f64) {
+        // After a click on a link the page shows what it leads to a moment later.
+        self.wait(&format!("document.querySelector({selector:?})?.checkVisibility() === true"));
         let rectangle = format!(
             "(async () => {{ const e = document.querySelector({selector:?}); e.scrollIntoView({{block: 'center'}}); \
              for (let last = '', same = 0; ;) {{ const b = e.getBoundingClientRect(), now = [b.x, b.y, b.width, b.height]; \
