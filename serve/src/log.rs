@@ -34,19 +34,17 @@ pub fn info(text: impl Display) {
 }
 
 #[cfg(test)]
-thread_local! {
-    static QUIET: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
-}
+static QUIET: AtomicBool = AtomicBool::new(false);
 
-/// From now on, this thread logs nothing: a simulation has thousands of events.
+/// From now on, nothing is logged: a simulation has thousands of events.
 #[cfg(test)]
 pub(crate) fn quiet() {
-    QUIET.set(true);
+    QUIET.store(true, Ordering::Relaxed);
 }
 
 fn line(priority: u8, text: &dyn Display) {
     #[cfg(test)]
-    if QUIET.get() {
+    if QUIET.load(Ordering::Relaxed) {
         return;
     }
     // A line break in the text would begin a line without a priority.

@@ -34,6 +34,15 @@ pub fn limit_arenas() {
     }
 }
 
+/// Gives the system back what a pipeline that is gone has left free in the allocator's areas, between what others still use.
+pub fn give_back_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it takes a number, and may be called at any time.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// Raises the limit on file descriptors as far as that is allowed and useful, and logs it.
 pub fn raise_limit() {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);

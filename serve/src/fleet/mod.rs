@@ -12,6 +12,8 @@ mod model;
 mod models;
 mod refusal;
 mod reload;
+#[cfg(test)]
+mod simulation;
 mod state_files;
 mod state_lock;
 mod status;

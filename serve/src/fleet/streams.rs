@@ -13,7 +13,7 @@ use super::held::{changed_specs, spec_or_held};
 use super::state_files::StateFiles;
 use crate::config::{Config, SourceConfig, Wrong};
 use crate::history::{History, Sampler, StreamCounts};
-use crate::stream::{Built, Effect, News, Reason, Stream, StreamSpec, StreamStatus};
+use crate::stream::{Built, Effect, News, Reason, Runs, Stream, StreamSpec, StreamStatus};
 use crate::unpoisoned::lock;
 use crate::{log, output};
 
@@ -56,6 +56,7 @@ pub(super) struct Inner {
     /// The pipelines that do not stop and were abandoned, also those of streams that are gone.
     left_behind: Mutex<Vec<(SourceConfig, Weak<()>)>>,
     exit: Mutex<Sender<Exit>>,
+    runs: Runs,
     draining: AtomicBool,
 }
 
@@ -65,6 +66,11 @@ impl Fleet {
     /// # Errors
     /// The first thing that is wrong; then nothing has been started.
     pub fn start(config: Config, exit: Sender<Exit>) -> Result<Self, Wrong> {
+        Self::start_with(config, Runs::of_pipelines(), exit)
+    }
+
+    /// As [`Self::start`], with these runs.
+    pub(super) fn start_with(config: Config, runs: Runs, exit: Sender<Exit>) -> Result<Self, Wrong> {
         let wrong = |sentence| Wrong { file: config.path.clone(), line: None, sentence };
         let files = StateFiles::open(&config).map_err(wrong)?;
         // The file must be right. Sources that were added by the API may have become wrong by a change of the file.
@@ -88,6 +94,7 @@ impl Fleet {
             faults: Mutex::default(),
             left_behind: Mutex::default(),
             exit: Mutex::new(exit),
+            runs,
             draining: AtomicBool::new(false),
         }));
         let until = Instant::now() + THREAD;
@@ -298,6 +305,7 @@ impl Fleet {
         let again = Weak::clone(&fleet);
         let stream = Stream::start(
             spec,
+            self.0.runs.clone(),
             self.0.outputs.clone(),
             move |news| hear(&fleet, news),
             move |source| again.upgrade().map(|fleet| fleet.try_again(source)),

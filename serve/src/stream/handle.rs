@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use gst::prelude::*;
 
-use super::run::{Run, StartRun, TryAgain};
+use super::run::{Runs, TryAgain};
 use super::status::Shared;
 use super::supervisor::Input;
 use super::thread::{BEAT, Effect, News, StreamEvent, Thread};
@@ -26,13 +26,14 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Starts a stream. `tell` is called from its thread and must not wait; `try_again` makes the spec of a held source that is
-    /// tried again.
+    /// Starts a stream with these runs. `tell` is called from its thread and must not wait; `try_again` makes the spec of a held
+    /// source that is tried again.
     ///
     /// # Errors
     /// A sentence: no thread can be started.
     pub fn start(
         spec: StreamSpec,
+        runs: Runs,
         outputs: output::SharedOutputs,
         tell: impl Fn(News) + Send + 'static,
         try_again: impl Fn(&SourceConfig) -> Option<StreamSpec> + Send + Sync + 'static,
@@ -40,8 +41,7 @@ impl Stream {
         let (events, receiver) = channel();
         let spec = Arc::new(spec);
         let shared = Arc::new(Shared::new(Arc::clone(&spec)));
-        let (tell, runs) =
-            (Box::new(tell), (Arc::new(try_again) as TryAgain, Box::new(Run::start) as StartRun));
+        let (tell, runs) = (Box::new(tell), (Arc::new(try_again) as TryAgain, runs));
         let (own, own_shared, now) = (Arc::clone(&spec), Arc::clone(&shared), Instant::now());
         let thread = Thread::new(own, own_shared, events.clone(), outputs, tell, runs, now);
         let handle = std::thread::Builder::new()

@@ -18,6 +18,8 @@ mod handle;
 mod hostile;
 mod lateness;
 mod live;
+#[cfg(test)]
+pub(crate) mod made_up;
 mod naming;
 mod network;
 mod parse;
@@ -47,6 +49,7 @@ pub use permission::{check_model, is_missing_model, is_named, named_models};
 pub use pipeline::Built;
 pub use publish::check_publish;
 pub use reach::unreachable;
+pub use run::Runs;
 pub(crate) use settings::settings;
 pub use settings::{ElementSettings, Setting, SettingKind};
 pub use spec::{Held, StreamSpec};

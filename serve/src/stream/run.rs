@@ -1,5 +1,6 @@
 //! One run of a stream's pipeline, in a thread of its own: everything that may take long or hang.
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Weak};
@@ -59,7 +60,24 @@ pub(super) type TryAgain = Arc<dyn Fn(&SourceConfig) -> Option<StreamSpec> + Sen
 pub(super) type ReportRun = Arc<dyn Fn(RunReport) + Send + Sync>;
 
 /// Starts a run; it has this number, and builds the pipeline of the stream's present spec.
-pub(super) type StartRun = Box<dyn Fn(&StreamSpec, u64, Arc<Shared>, TryAgain, ReportRun) -> Run + Send>;
+type Start = dyn Fn(&StreamSpec, u64, Arc<Shared>, TryAgain, ReportRun) -> Run + Send + Sync;
+
+/// How streams start their runs: with pipelines, or in a simulation with what stands for them.
+#[derive(Clone)]
+pub struct Runs(pub(super) Arc<Start>);
+
+impl Runs {
+    /// Runs of pipelines.
+    pub fn of_pipelines() -> Self {
+        Self(Arc::new(Run::start))
+    }
+}
+
+impl fmt::Debug for Runs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Runs")
+    }
+}
 
 impl RunReport {
     fn without_secrets(self, spec: &StreamSpec) -> Self {
@@ -108,6 +126,7 @@ impl Run {
             run(number, &shared, &counted, &receiver, &try_again, &report);
             drop(until_its_end);
             report(RunReport::Down);
+            resources::give_back_memory();
         };
         if let Err(e) = std::thread::Builder::new().name(name).spawn(run) {
             let text = format!("no thread can be started for the pipeline: {e}");

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use super::lateness::Watch;
-use super::run::{Order, Run, RunReport, StartRun, TryAgain};
+use super::run::{Order, Run, RunReport, Runs, TryAgain};
 use super::status::{Shared, SupervisorStatus};
 use super::supervisor::{Action, Input, State, Supervisor};
 use super::{Reason, StreamSpec};
@@ -82,8 +82,7 @@ pub(super) struct Thread {
     events: Sender<StreamEvent>,
     tell: Box<dyn Fn(News) + Send>,
     try_again: TryAgain,
-    /// [`Run::start`], but for the simulation's pipelines.
-    start_run: StartRun,
+    runs: Runs,
     outputs: output::SharedOutputs,
     /// The keys for which the outputs were made.
     wanted: Option<output::Wanted>,
@@ -91,7 +90,7 @@ pub(super) struct Thread {
     /// The time of the event that is handled.
     now: Instant,
     run: Option<Run>,
-    runs: u64,
+    started_runs: u64,
     started: Instant,
     steady: bool,
     instances: Vec<String>,
@@ -107,7 +106,7 @@ impl Thread {
         events: Sender<StreamEvent>,
         outputs: output::SharedOutputs,
         tell: Box<dyn Fn(News) + Send>,
-        (try_again, start_run): (TryAgain, StartRun),
+        (try_again, runs): (TryAgain, Runs),
         now: Instant,
     ) -> Self {
         Self {
@@ -117,13 +116,13 @@ impl Thread {
             events,
             tell,
             try_again,
-            start_run,
+            runs,
             outputs,
             wanted: None,
             began: now,
             now,
             run: None,
-            runs: 0,
+            started_runs: 0,
             started: now,
             steady: false,
             instances: Vec::new(),
@@ -314,20 +313,20 @@ impl Thread {
     }
 
     fn start(&mut self) {
-        self.runs += 1;
-        self.shared.current.begin(self.runs);
+        self.started_runs += 1;
+        self.shared.current.begin(self.started_runs);
         // A change counts from now on, even if its event has not come yet.
         self.spec = self.shared.current.spec();
         if self.spec.held.is_none() {
             self.make_outputs();
         }
         (self.started, self.steady) = (self.now, false);
-        let (events, number) = (Mutex::new(self.events.clone()), self.runs);
+        let (events, number) = (Mutex::new(self.events.clone()), self.started_runs);
         let events = Arc::new(events);
         let report = move |report: RunReport| drop(lock(&events).send(StreamEvent::Run(number, report)));
         self.instances =
             super::Description::new(&self.spec).map(|description| description.instances).unwrap_or_default();
-        self.run = Some((self.start_run)(
+        self.run = Some((self.runs.0)(
             &self.spec,
             number,
             Arc::clone(&self.shared),

@@ -246,8 +246,8 @@ impl Story {
             Pipelines { all: Vec::new(), random: random.fork(), now: Duration::ZERO, is_well: false };
         let pipelines = Arc::new(Mutex::new(pipelines));
         let own = Arc::clone(&pipelines);
-        let start_run: StartRun =
-            Box::new(move |_, number, shared, _, report| lock(&own).start(number, &shared, report));
+        let runs =
+            Runs(Arc::new(move |_, number, shared, _, report| lock(&own).start(number, &shared, report)));
         let try_again: TryAgain = Arc::new(|_| None);
         let (sender, events) = channel();
         let began = Instant::now();
@@ -257,7 +257,7 @@ impl Story {
             sender.clone(),
             output::SharedOutputs::default(),
             Box::new(|_| ()),
-            (try_again, start_run),
+            (try_again, runs),
             began,
         );
         // The outputs write files of their own.
