@@ -49,9 +49,14 @@ class Promises(unittest.TestCase):
 class Dependencies(unittest.TestCase):
     def test_what_is_downloaded_has_an_exact_version_and_what_users_run_a_sum(self):
         for file in (ROOT / "tools").glob("requirements*.txt"):
+            locked = (ROOT / "tools/locked" / file.name).read_text()
+            packages = re.findall(r"^(?! |#)(?:.*\\\n)+.*$", locked, re.MULTILINE)
+            self.assertEqual(len(packages), len(re.findall(r"^[^ #\n]", locked, re.MULTILINE)), f"{file.name} has a package without a sum")
+            versions = {package.split(" ")[0] for package in packages if "--hash=sha256:" in package}
+            self.assertEqual(len(versions), len(packages), file.name)
             for line in file.read_text().splitlines():
-                if line and not line.startswith(("#", "-")):
-                    self.assertIn("==", line, file.name)
+                if line and not line.startswith("#"):
+                    self.assertIn(line.split(" ")[0], versions, f"{file.name}: run tools/lock-requirements")
         for file in ("deploy/onnxruntime/wheels.toml", "tools/cudainfer_tools/setup_models/sources.toml"):
             text = (ROOT / file).read_text()
             tomllib.loads(text)

@@ -1,7 +1,7 @@
 """Runs the tests that need a GPU, and NVIDIA's compute-sanitizer over those of kernels. Started by scripts/test
 --gpu.
 
-    python3 tools gpu.tests [--no-sanitizer | --all] [FILTER...]
+    python3 tools gpu.tests [--no-sanitizer | --all] [--tool TOOL] [FILTER...]
 
 FILTER is a part of the tests' names, as in `cargo test`. What the programs print goes through; a summary follows.
 """
@@ -142,14 +142,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/test --gpu", description=__doc__.splitlines()[0])
     parser.add_argument("--no-sanitizer", action="store_true", help="only the tests, which is much faster")
     parser.add_argument("--all", action="store_true", help="no test is left out under the sanitizer")
+    parser.add_argument("--tool", choices=sorted(NETWORKS), help="only the kernels' tests under this tool of the sanitizer")
     parser.add_argument("filter", nargs="*", help="a part of the tests' names")
     given = parser.parse_args()
     built = programs.programs("test")
-    results = [tests(name, path, given.filter) for name, path in built.items()]
+    results = [] if given.tool else [tests(name, path, given.filter) for name, path in built.items()]
     checker = None if given.no_sanitizer else sanitizer()
     if checker:
         for name, tools in LEFT_OUT.items():
             for tool, left_out in tools.items():
+                if given.tool not in (None, tool):
+                    continue
                 results.append(sanitized(tool, checker, name, built[name], given.filter, [] if given.all else left_out))
     elif not given.no_sanitizer:
         results.append(Result("compute-sanitizer: not installed here (it comes with the CUDA toolkit), not run"))
