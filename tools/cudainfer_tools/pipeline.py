@@ -143,7 +143,9 @@ def printable(command: list[str]) -> str:
 
 
 def built() -> Path:
-    """The folder of the release build."""
+    """The folder of the release build, or of the programs in a bundle of scripts/gpu-bundle."""
+    if "CUDAINFER_BUILT" in os.environ:
+        return Path(os.environ["CUDAINFER_BUILT"])
     return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
 
 

@@ -51,7 +51,9 @@ class Dependencies(unittest.TestCase):
         for file in (ROOT / "tools").glob("requirements*.txt"):
             locked = (ROOT / "tools/locked" / file.name).read_text()
             packages = re.findall(r"^(?! |#)(?:.*\\\n)+.*$", locked, re.MULTILINE)
-            self.assertEqual(len(packages), len(re.findall(r"^[^ #\n]", locked, re.MULTILINE)), f"{file.name} has a package without a sum")
+            self.assertEqual(
+                len(packages), len(re.findall(r"^[^ #\n]", locked, re.MULTILINE)), f"{file.name} has a package without a sum"
+            )
             versions = {package.split(" ")[0] for package in packages if "--hash=sha256:" in package}
             self.assertEqual(len(versions), len(packages), file.name)
             for line in file.read_text().splitlines():

@@ -3,7 +3,7 @@
     scripts/soak HOURS [--seed N] [--results FOLDER]
 
 HOURS may have a fraction. Every sample is a line of benches/results/soak-DATE.jsonl, after one that says what was measured where; a plot
-is beside it. Growth is the median slope of all pairs of samples (Theil-Sen) of the second half. It is 1 if something grows by more than
+is beside it, where there is matplotlib. Growth is the median slope of all pairs of samples (Theil-Sen) of the second half. It is 1 if something grows by more than
 a megabyte an hour.
 """
 
@@ -118,7 +118,10 @@ def main() -> int:
     out = given.results / f"{kind}-{datetime.date.today().isoformat()}.jsonl"
     with tempfile.TemporaryDirectory(prefix="cudainfer-soak-") as folder:
         samples = run(given.hours, Path(folder), given.seed, out)
-    plot(samples, out.with_suffix(".svg"))
+    try:
+        plot(samples, out.with_suffix(".svg"))
+    except ModuleNotFoundError as error:
+        print(f"soak: there is no plot, because there is no {error.name}: python3 tools soak.plot {out} draws it elsewhere")
     lines, is_flat = judged(samples)
     print("\n".join([*lines, str(out)]))
     return 0 if is_flat else 1

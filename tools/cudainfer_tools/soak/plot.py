@@ -1,7 +1,12 @@
-"""Samples as curves: memory, threads and open files of each process over the minutes."""
+"""Samples as curves: memory, threads and open files of each process over the minutes.
+
+python3 tools soak.plot FILE      draws what scripts/soak has measured on a machine without matplotlib, beside it
+"""
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
 
 FIELDS = {
@@ -33,3 +38,9 @@ def plot(samples: list[dict], path: Path) -> None:
     all_axes[-1, 0].set_xlabel("minutes")
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    [measured] = map(Path, sys.argv[1:])
+    rows = map(json.loads, measured.read_text().splitlines())
+    plot([row for row in rows if "process" in row], measured.with_suffix(".svg"))
