@@ -1,5 +1,6 @@
 //! A small pipeline beside the streams' pipelines, into which this process pushes frames.
 
+use cudainfer_launch::elements;
 use gst::prelude::*;
 use gst_app::{AppSink, AppSrc};
 
@@ -23,7 +24,19 @@ impl FedPipeline {
     /// What is wrong with the description, or missing, for the end of a sentence.
     pub fn new(description: &str) -> Result<Self, String> {
         resources::for_an_output()?;
-        let element = gst::parse::launch(description).map_err(|e| e.message().to_owned())?;
+        let mut context = gst::ParseContext::new();
+        // Without this flag, what can be built of a wrong description comes with the error, and the binding loses it.
+        let flags = gst::ParseFlags::FATAL_ERRORS;
+        let parsed = gst::parse::launch_full(description, Some(&mut context), flags);
+        let missing = context.missing_elements();
+        if !missing.is_empty() {
+            return Err(format!(
+                "{} {}: install the package of its plugin",
+                elements::MISSING,
+                missing.join(", ")
+            ));
+        }
+        let element = parsed.map_err(|e| e.message().to_owned())?;
         let pipeline =
             element.downcast::<gst::Pipeline>().map_err(|_| format!("'{description}' is no pipeline"))?;
         let source = named(&pipeline, "frames")?;
@@ -115,4 +128,23 @@ impl Drop for FedPipeline {
 fn named<T: IsA<gst::Element>>(pipeline: &gst::Pipeline, name: &str) -> Result<T, String> {
     let found = pipeline.by_name(name).and_downcast::<T>();
     found.ok_or_else(|| format!("the pipeline has no element '{name}' of the expected type"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipeline_that_cannot_be_built_leaves_nothing_open() {
+        gst::init().unwrap();
+        let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+        let before = open();
+        for _ in 0..500 {
+            let missing = FedPipeline::new(&format!("{FRAMES} ! queue ! nothing ! fakesink")).unwrap_err();
+            assert!(missing.contains("element nothing: install"), "{missing}");
+            FedPipeline::new(&format!("{FRAMES} ! queue nothing=1 ! fakesink")).unwrap_err();
+        }
+        // Other tests open files meanwhile.
+        assert!(open() < before + 500, "{} are open, {before} were", open());
+    }
 }

@@ -108,7 +108,7 @@ pub fn check(config: &config::Config) -> Result<(), String> {
     if !config.sources.iter().any(|source| source.rtsp || source.hls) {
         return Ok(());
     }
-    gst::parse::bin_from_description(&config.server.encoder, true)
+    gst::parse::bin_from_description_full(&config.server.encoder, true, None, gst::ParseFlags::FATAL_ERRORS)
         .map(drop)
         .map_err(|error| format!("encoder in [server] cannot be used: {}", error.message()))
 }
