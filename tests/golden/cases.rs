@@ -45,7 +45,7 @@ pub fn values(name: &str, folder: &Path) -> Values {
             ("model", model("heat-maps")),
             ("format", "json".into()),
         ],
-        "actions" => vec![("detector", colours()), every_class, ("model", model("clip-actions"))],
+        "actions" => vec![("detector", colours()), every_class, ("model", model("clip-colours"))],
         "read-text" => {
             let sidecar = "[input]\nwidth = 320\nheight = 192\n[output]\ndecoder = \"db\"\nlabels = [\"text\"]\nmap-threshold = 0.7\n";
             vec![

@@ -47,7 +47,8 @@ def mean(graph: Graph, picture: str) -> str:
 
 
 def clips() -> None:
-    """`seen` [batch, 4] is how bright each picture of a clip is; `scores` [batch, 2] says whether the first or the last one is brighter."""
+    """`seen` [batch, 4] is how bright each picture of a clip is; `scores` [batch, 2] says whether the first or the last one is brighter,
+    or [batch, 3] which colour they have."""
     shapes: list[tuple[str, Dims, int, str]] = [
         ("clip-channels-first", ["batch", 3, 4, 8, 8], 2, "frames = 4\nstride = 2\nhop = 3\n"),
         ("clip-time-first", ["batch", 4, 3, 8, 8], 1, "frames = 4\n"),
@@ -66,3 +67,13 @@ def clips() -> None:
     graph.output("scores", F32, ["batch", 2])
     sidecar = '[input]\nresize = "stretch"\nroi-crop = "box"\n[clip]\nframes = 4\nhop = 2\n[classify]\nactivation = "softmax"\n[output]\nlabels = ["darker", "brighter"]\n'
     graph.save("clip-actions", sidecar)
+    # What is red in the first picture of a clip, blue in the second or green in the last: no two are near each other.
+    graph = Graph(F32, ["batch", 3, 4, 8, 8])
+    graph.node("ReduceMean", ["images"], "seen", axes=[3, 4], keepdims=0)
+    graph.node("Flatten", ["seen"], "row")
+    weights = np.zeros((12, 3), np.float32)
+    for label, (channel, picture) in enumerate([(0, 0), (1, 3), (2, 1)]):
+        weights[4 * channel + picture, label] = 6
+    graph.node("MatMul", ["row", graph.constant("weights", weights)], "scores")
+    graph.output("scores", F32, ["batch", 3])
+    graph.save("clip-colours", sidecar.replace('"darker", "brighter"', '"red", "green", "blue"'))
