@@ -47,6 +47,16 @@ class Growth(unittest.TestCase):
             lines, is_flat = judged(samples(growth))
             self.assertEqual(is_flat, wanted, lines)
 
+    def test_descriptors_that_stay_open_are_too_much(self) -> None:
+        leaking = [sample | {"files": 7 + sample["seconds"] / 60} for sample in samples(0)]
+        self.assertFalse(judged(leaking)[1])
+
+    def test_a_service_is_judged_at_rest(self) -> None:
+        busy = samples(5000)
+        resting = [{**sample, "in_use_kb": 60_000.0, "rest": True} for sample in busy[::20]]
+        self.assertTrue(judged(busy + resting)[1])
+        self.assertFalse(judged(busy + resting[:2])[1], "two samples have no slope")
+
 
 class Programs(unittest.TestCase):
     def test_the_demos_pipeline_is_the_file_with_another_source_and_no_file_at_its_end(self) -> None:

@@ -3,8 +3,9 @@
     scripts/soak HOURS [--seed N] [--results FOLDER]
 
 HOURS may have a fraction. Every sample is a line of benches/results/soak-DATE.jsonl, after one that says what was measured where; a plot
-is beside it, where there is matplotlib. Growth is the median slope of all pairs of samples (Theil-Sen) of the second half. It is 1 if something grows by more than
-a megabyte an hour.
+is beside it, where there is matplotlib. Every five minutes all streams are removed and the service is sampled at rest, without the frames that
+are on their way at other times, before they are added again. Growth is the median slope of all pairs of samples (Theil-Sen) of the second
+half, of the service at rest. It is 1 if something grows by more than a megabyte, ten threads or ten descriptors an hour.
 """
 
 from __future__ import annotations
@@ -22,15 +23,18 @@ from cudainfer_tools import pipeline
 from cudainfer_tools.machine import commit, gpu, processor
 from cudainfer_tools.repository import ROOT
 from cudainfer_tools.soak import demo
-from cudainfer_tools.soak.growth import an_hour
+from cudainfer_tools.soak.growth import an_hour, at_rest
 from cudainfer_tools.soak.plot import plot
+from cudainfer_tools.soak.process import Watched
 from cudainfer_tools.soak.service import PATIENCE_S, STREAMS, Service
 
 SAMPLE_S = 5
 CHANGE_S = 5
+REST_S = 300
 PORT = 18754
 # What may grow in an hour, after the first half of the run.
 GOAL_KB = 1024
+GOAL_COUNT = 10
 
 
 def wait_until_it_plays(service: Service) -> None:
@@ -50,12 +54,13 @@ def judged(samples: list[dict]) -> tuple[list[str], bool]:
     """A sentence about each process, and whether nothing grows too fast."""
     lines, is_flat = [], True
     for process in dict.fromkeys(sample["process"] for sample in samples):
-        own = [sample for sample in samples if sample["process"] == process]
+        own = at_rest([sample for sample in samples if sample["process"] == process])
         growth = {field: an_hour(own, field) for field in ("in_use_kb", "resident_kb", "gpu_mb", "threads", "files")}
         # Where the allocator does not report, resident memory has to do.
         memory = growth["in_use_kb"] if growth["in_use_kb"] is not None else growth["resident_kb"]
         device = growth["gpu_mb"]
         is_flat &= memory is not None and memory <= GOAL_KB and (device is None or device * 1024 <= GOAL_KB)
+        is_flat &= all((growth[field] or 0) <= GOAL_COUNT for field in ("threads", "files"))
         said = ", ".join(f"{field} {value:+.1f}" for field, value in growth.items() if value is not None)
         lines.append(f"{process}: an hour brings {said}")
     return lines, is_flat
@@ -82,20 +87,22 @@ def run(hours: float, folder: Path, seed: int, out: Path) -> list[dict]:
         }
         with out.open("w") as lines:
             print(json.dumps(header), file=lines, flush=True)
-            sampled, changed = 0.0, 0.0
+
+            def note(watched: Watched, **more: object) -> None:
+                samples.append({"process": watched.name, "seconds": round(now, 1), **watched.sample(), **more})
+                print(json.dumps(samples[-1]), file=lines, flush=True)
+
+            sampled, changed, rested = 0.0, 0.0, float(REST_S)
             while (now := time.monotonic() - started) < hours * 3600:
                 if now >= sampled:
                     sampled = now + SAMPLE_S
-                    for watched in (playing, service.watched):
-                        sample: dict = {"process": watched.name, "seconds": round(now, 1), **watched.sample()}
-                        if watched is service.watched:
-                            sample |= {
-                                "frames": service.frames(),
-                                "states": service.states(),
-                                "changes": sum(service.done.values()),
-                            }
-                        samples.append(sample)
-                        print(json.dumps(sample), file=lines, flush=True)
+                    note(playing)
+                    note(service.watched, **service.status(), changes=sum(service.done.values()))
+                if now >= rested:
+                    rested = now + REST_S
+                    service.rest()
+                    note(service.watched, rest=True)
+                    service.begin_again()
                 if now >= changed:
                     changed = now + CHANGE_S
                     service.change()

@@ -23,6 +23,16 @@ def theil_sen(points: Sequence[tuple[float, float]]) -> float:
     return statistics.median(slopes)
 
 
+# Samples at rest from which on there is a slope in their second half.
+LEAST_RESTS = 6
+
+
+def at_rest(samples: Sequence[dict]) -> Sequence[dict]:
+    """Those of a process at rest, where there are enough of them; else all."""
+    resting = [sample for sample in samples if sample.get("rest")]
+    return resting if len(resting) >= LEAST_RESTS else samples
+
+
 def an_hour(samples: Sequence[dict], field: str) -> float | None:
     """The growth of a field in an hour over the second half of the samples; None where it could not be measured."""
     end = max(sample["seconds"] for sample in samples)

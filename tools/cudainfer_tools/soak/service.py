@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import subprocess
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -16,6 +17,8 @@ from cudainfer_tools.soak.process import Watched
 
 STREAMS = 16
 PATIENCE_S = 120
+# What is freed in the background after a stream has ended: pictures of events, records, connections.
+REST_S = 10
 
 LINES = {
     # A detector of people in every fifth frame, with tracks, counts and a picture.
@@ -89,6 +92,18 @@ class Service:
         for stream in json.loads(self.ask("GET", "/status"))["streams"]:
             counts[stream["state"]] = counts.get(stream["state"], 0) + 1
         return counts
+
+    def rest(self) -> None:
+        """Removes all streams, and waits until what they have held is given back."""
+        for stream in json.loads(self.ask("GET", "/status"))["streams"]:
+            self.ask("DELETE", f"/v1/streams/{stream['name']}")
+        time.sleep(REST_S)
+
+    def begin_again(self) -> None:
+        """Adds all streams, as the configuration has them."""
+        for number in range(STREAMS):
+            self.ask("POST", "/v1/streams", source(number))
+        self.done["rests"] = self.done.get("rests", 0) + 1
 
     def change(self) -> None:
         """Does one thing to one stream. What is refused is counted by its status."""

@@ -1,5 +1,6 @@
 //! Which variant of a session was found to be the fastest: a small text in an entry of the cache, with a line for each shape.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
 
@@ -8,7 +9,7 @@ use cudainfer_kernels::device::Device;
 
 use super::entry::Entry;
 use super::key::Key;
-use super::{Cache, folder, publish, unwritable};
+use super::{Cache, folder};
 use crate::inference::{Config, Provider};
 use crate::log::CACHE as CAT;
 
@@ -89,14 +90,8 @@ impl Cache {
         choices: &Choices,
     ) {
         let Some(entry) = self.place(config, provider, device) else { return };
-        match entry.work().and_then(|work| work.write(FILE, choices.to_string().as_bytes()).map(|()| work)) {
-            Ok(work) => {
-                // The new entry has the old one's other shapes, too.
-                entry.discard();
-                publish(&entry, &work);
-            }
-            Err(e) => unwritable(&entry, &e),
-        }
+        // The new entry has the old one's other shapes, too.
+        self.replace(&entry, &HashMap::from([(FILE.to_owned(), choices.to_string().into_bytes())]));
     }
 
     /// The entry for this model on this provider; `None` where the cache is off, or the model cannot be read.

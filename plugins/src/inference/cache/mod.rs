@@ -65,6 +65,8 @@ pub(in crate::inference) struct Cache {
     found: Option<(Provider, Entry, bool)>,
     hit: bool,
     warnings: Vec<String>,
+    /// Whether the user has heard that it cannot be written.
+    unwritable: bool,
     pending: Option<Pending>,
     /// Engines from the cache were refused and are not tried again.
     distrusted: bool,
@@ -118,6 +120,7 @@ impl Cache {
             found: None,
             hit: false,
             warnings: Vec::new(),
+            unwritable: false,
             pending: None,
             distrusted: false,
         }
@@ -128,7 +131,7 @@ impl Cache {
         self.hit
     }
 
-    /// What was damaged, and why the cache is off though it is wanted, a sentence each.
+    /// What was damaged, why the cache is off though it is wanted, and that it cannot be written, a sentence or two each.
     pub fn warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
     }
@@ -227,7 +230,7 @@ impl Cache {
         files: &HashMap<String, Vec<u8>>,
     ) {
         if let Some(entry) = self.entry(config, provider, Some(device)) {
-            replace(&entry, files);
+            self.replace(&entry, files);
         }
     }
 
@@ -248,16 +251,14 @@ impl Cache {
             damage = Some(format!("'{}' is refused by ONNX Runtime", file.display()));
             refused = true;
         }
-        let work = entry.work().inspect_err(|e| unwritable(&entry, e)).ok();
+        let work = entry.work().inspect_err(|e| self.unwritable(&entry, e)).ok();
         let writable = work.is_some();
         let saved = work.and_then(|work| Some((load(Graph::Save(&work.file(GRAPH))).ok()?, work)));
         let Some((session, work)) = saved else {
             let session = load(Graph::Model)?;
             if writable {
-                unwritable(
-                    &entry,
-                    &std::io::Error::other("ONNX Runtime cannot save there: is the disk full?"),
-                );
+                let why = std::io::Error::other("ONNX Runtime cannot save there: is the disk full?");
+                self.unwritable(&entry, &why);
             }
             self.damaged(&entry, damage);
             return Ok(session);
@@ -274,7 +275,8 @@ impl Cache {
             entry.discard();
         }
         self.damaged(&entry, damage);
-        self.trust(publish(&entry, &work));
+        let published = self.publish(&entry, &work);
+        self.trust(published);
         Ok(session)
     }
 
@@ -320,7 +322,7 @@ impl Cache {
                 session
             }
             Err(e) => {
-                unwritable(&entry, &e);
+                self.unwritable(&entry, &e);
                 self.hit = usable;
                 // A folder that cannot be written cannot be damaged by others.
                 load(usable.then(|| entry.folder()))
@@ -347,7 +349,44 @@ impl Cache {
             // TensorRT has built other engines, say for another size.
             entry.discard();
         }
-        publish(&entry, &work);
+        self.publish(&entry, &work);
+    }
+
+    /// Makes these files the entry, in place of what it held.
+    fn replace(&mut self, entry: &Entry, files: &HashMap<String, Vec<u8>>) {
+        let written = entry.work().and_then(|work| {
+            files.iter().try_for_each(|(name, bytes)| work.write(name, bytes))?;
+            Ok(work)
+        });
+        match written {
+            Ok(work) => {
+                entry.discard();
+                self.publish(entry, &work);
+            }
+            Err(e) => self.unwritable(entry, &e),
+        }
+    }
+
+    /// Returns whether the entry is there now.
+    fn publish(&mut self, entry: &Entry, work: &Work) -> bool {
+        let published = entry.publish(work).inspect_err(|e| self.unwritable(entry, e)).is_ok();
+        if published {
+            gst::info!(CAT, "filled '{}'", entry.folder().display());
+        }
+        published
+    }
+
+    /// Notes, once, that the next start has this work again.
+    fn unwritable(&mut self, entry: &Entry, error: &std::io::Error) {
+        let sentence = format!(
+            "the engine cache cannot keep '{}': {error}. Every start does its work again: set engine-cache to a directory that can be \
+             written, or to none",
+            entry.folder().display()
+        );
+        gst::warning!(CAT, "{sentence}");
+        if !std::mem::replace(&mut self.unwritable, true) {
+            self.warnings.push(sentence);
+        }
     }
 }
 
@@ -368,34 +407,6 @@ fn forget_graph(work: &Work) -> bool {
     let forgotten = std::fs::remove_file(work.file(GRAPH))
         .and_then(|()| work.write(NOT_CACHEABLE, b"ONNX Runtime refuses the graph that it has saved.\n"));
     forgotten.is_ok()
-}
-
-/// Makes these files the entry, in place of what it held.
-fn replace(entry: &Entry, files: &HashMap<String, Vec<u8>>) {
-    let written = entry.work().and_then(|work| {
-        files.iter().try_for_each(|(name, bytes)| work.write(name, bytes))?;
-        Ok(work)
-    });
-    match written {
-        Ok(work) => {
-            entry.discard();
-            publish(entry, &work);
-        }
-        Err(e) => unwritable(entry, &e),
-    }
-}
-
-/// Returns whether the entry is there now.
-fn publish(entry: &Entry, work: &Work) -> bool {
-    let published = entry.publish(work).inspect_err(|e| unwritable(entry, e)).is_ok();
-    if published {
-        gst::info!(CAT, "filled '{}'", entry.folder().display());
-    }
-    published
-}
-
-fn unwritable(entry: &Entry, error: &std::io::Error) {
-    gst::info!(CAT, "'{}' cannot be written: {error}", entry.folder().display());
 }
 
 #[cfg(test)]

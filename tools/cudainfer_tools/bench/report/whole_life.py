@@ -8,7 +8,7 @@ import statistics
 from pathlib import Path
 
 from cudainfer_tools.bench.report.markdown import newest, printed, source, table
-from cudainfer_tools.soak.growth import an_hour
+from cudainfer_tools.soak.growth import an_hour, at_rest
 
 
 def walk(results: Path) -> list[str]:
@@ -142,7 +142,8 @@ def soak(results: Path) -> list[str]:
         "",
         "Promise: what runs for hours does not grow by more than a megabyte an hour, of the host's memory or a GPU's. Test: `scripts/soak HOURS`",
         "runs the demo's pipeline and cudainfer-serve with sixteen streams, to which something is done every few seconds. Growth is the median",
-        "slope between all pairs of samples (Theil–Sen) of the second half, of what the allocator has given out.",
+        "slope between all pairs of samples (Theil–Sen) of the second half, of what the allocator has given out; the service is judged at rest,",
+        "when every five minutes all streams are removed for a moment, where it was (not before 2026-11-30's last run).",
         "",
     ]
     for pattern in ("soak-2*.jsonl", "soak-gpu-2*.jsonl"):
@@ -156,7 +157,7 @@ def soak(results: Path) -> list[str]:
             own = [sample for sample in samples if sample["process"] == process]
             cells: list[str] = [process]
             for field, unit in {"in_use_kb": 1024, "resident_kb": 1024, "gpu_mb": 1, "threads": 1, "files": 1}.items():
-                growth = an_hour(own, field)
+                growth = an_hour(at_rest(own), field)
                 cells.append("" if growth is None else f"{own[-1][field] / unit:.0f} ({growth / unit:+.2f})")
             rows.append(cells)
         changes = ", ".join(f"{count} {name}" for name, count in sorted(done.items()))
