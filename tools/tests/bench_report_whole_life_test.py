@@ -7,10 +7,18 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from cudainfer_tools.bench.report import whole_life
+from cudainfer_tools.bench.report import reliability, whole_life
 
 
 class Sections(unittest.TestCase):
+    def test_the_unit_has_a_column_for_each_system_also_where_one_has_an_answer_less(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            for name, said in [("a", "starts: yes, 1 s\nstops: yes, 2 s\n"), ("b", "starts: yes, 3 s\n")]:
+                (Path(folder) / f"unit-{name}.txt").write_text(f"# tools/try-unit: system {name}\n{said}")
+            lines = reliability.unit(Path(folder))
+        for wanted in ("| promise | system a | system b |", "| starts | yes, 1 s | yes, 3 s |", "| stops | yes, 2 s |  |"):
+            self.assertIn(wanted, lines)
+
     def test_a_walk_shows_what_is_held_after_each_part_of_it(self) -> None:
         raw = "# On a machine.\nCUDAINFER_WALK_SEED=7 CUDAINFER_WALK_OPERATIONS=20\nafter 1000 operations: 2048 KiB, 9 threads, 7 files\n"
         raw += "frames: 12 in, 10 out, 2 flushed, 0 dropped, 0 reported as dropped; 3 s\n"

@@ -75,6 +75,6 @@ fn start(spec: &StreamSpec, number: u64, alive: Arc<()>, report: impl Fn(RunRepo
         drop(alive);
         report(RunReport::Down);
     };
-    std::thread::spawn(work);
+    std::thread::Builder::new().name("made-up".into()).spawn(work).unwrap();
     run
 }

@@ -119,32 +119,53 @@ impl Page {
     /// Clicks into an element, at a part of its width and height.
     #[track_caller]
     pub(crate) fn click(&mut self, selector: &str, x: f64, y: f64) {
-        let (x, y) = self.place(selector, x, y);
-        for kind in ["mousePressed", "mouseReleased"] {
-            self.mouse(kind, x, y);
-        }
+        self.hit(selector, [x, y], "pointerdown", |page, x, y| {
+            ["mousePressed", "mouseReleased"].into_iter().for_each(|kind| page.mouse(kind, x, y));
+            page.evaluate("window.hit")
+        });
     }
 
     /// Drags from the middle of one element to a place in another.
     #[track_caller]
     pub(crate) fn drag(&mut self, from: &str, to: &str, x: f64, y: f64) {
-        let ((x0, y0), (x1, y1)) = (self.place(from, 0.5, 0.5), self.place(to, x, y));
-        self.mouse("mousePressed", x0, y0);
-        self.mouse("mouseMoved", x1, y1);
-        self.mouse("mouseReleased", x1, y1);
+        let (x1, y1) = self.place(to, x, y);
+        self.hit(from, [0.5, 0.5], "pointerdown", |page, x0, y0| {
+            page.mouse("mousePressed", x0, y0);
+            page.mouse("mouseMoved", x1, y1);
+            page.mouse("mouseReleased", x1, y1);
+            page.evaluate("window.hit")
+        });
     }
 
     /// Taps on an element with a finger, at a part of its width and height, and waits for the click that follows.
     #[track_caller]
     pub(crate) fn tap(&mut self, selector: &str, x: f64, y: f64) {
-        let (x, y) = self.place(selector, x, y);
-        self.evaluate(
-            "window.tapped = false; addEventListener('click', () => { window.tapped = true; }, { capture: true, once: true })",
-        );
-        for (kind, points) in [("touchStart", json!([{"x": x, "y": y}])), ("touchEnd", json!([]))] {
-            self.call("Input.dispatchTouchEvent", json!({"type": kind, "touchPoints": points}));
-        }
-        self.wait("window.tapped");
+        self.hit(selector, [x, y], "click", |page, x, y| {
+            for (kind, points) in [("touchStart", json!([{"x": x, "y": y}])), ("touchEnd", json!([]))] {
+                page.call("Input.dispatchTouchEvent", json!({"type": kind, "touchPoints": points}));
+            }
+            // A click follows a touch at once, or not at all.
+            page.evaluate("new Promise((done) => setTimeout(() => done(window.hit), window.hit ? 0 : 500))")
+        });
+    }
+
+    /// Has an element be hit, again where the page has moved it away meanwhile: `act` does it, and returns whether the event has come.
+    #[track_caller]
+    fn hit(
+        &mut self,
+        selector: &str,
+        [x, y]: [f64; 2],
+        event: &str,
+        act: impl Fn(&mut Self, f64, f64) -> Value,
+    ) {
+        until(&format!("{selector} is hit"), || {
+            let (x, y) = self.place(selector, x, y);
+            self.evaluate(&format!(
+                "window.hit = false; document.querySelector({selector:?}).addEventListener({event:?}, () => {{ window.hit = true; }}, \
+                 {{ capture: true, once: true }})"
+            ));
+            act(self, x, y) == json!(true)
+        });
     }
 
     /// Emulates a phone's touch screen of this width.

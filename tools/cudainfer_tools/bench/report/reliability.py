@@ -116,7 +116,38 @@ SIMULATIONS = {
         "ends when it is stopped, and its state in the API is true. Test: `serve/src/stream/thread/simulation.rs`, with pipelines that fail, stall, "
         "end and hang.",
     ),
+    "fleet": (
+        "All streams of cudainfer-serve",
+        "Promise: what streams there are, and their keys, is what the file and the API have said, after any reload, change or refusal; what an answer "
+        "called kept is there in the next process, also when this one is killed or its folder cannot be written for a while; every answer is true. "
+        "Test: `serve/src/fleet/simulation.rs`, with the product's threads and files, and runs that are made up.",
+    ),
 }
+
+
+def unit(results: Path) -> list[str]:
+    """What tools/try-unit printed: a line `PROMISE: yes, N s` for each promise, after where that was, which begins with '#'."""
+    files = sorted(results.glob("unit-*.txt"))
+    if not files:
+        return []
+    # By where that was.
+    found: dict[str, dict[str, str]] = {}
+    for file in files:
+        remarks, lines = printed(file)
+        said = (line.rpartition(": ") for line in lines)
+        found[" ".join(remarks).removeprefix("tools/try-unit: ")] = {promise: answer for promise, _, answer in said}
+    promises = dict.fromkeys(promise for said in found.values() for promise in said)
+    return [
+        "## The service's unit",
+        "",
+        "Promise: cudainfer-serve runs in its sandbox under systemd, which starts it again where that helps and only there. Test: `tools/try-unit FOLDER`",
+        "starts the systemd of a distribution with the unit, a model and a video.",
+        "",
+        *table(["promise", *found], [[promise, *(said.get(promise, "") for said in found.values())] for promise in promises]),
+        "",
+        source(*files, script="tools/try-unit"),
+        "",
+    ]
 
 
 def simulations(results: Path) -> list[str]:
@@ -156,6 +187,7 @@ def reliability(results: Path) -> str:
         *sanitizers(results),
         *torture(results),
         *simulations(results),
+        *unit(results),
         *whole_life(results),
     ]
     return "\n".join(sections)

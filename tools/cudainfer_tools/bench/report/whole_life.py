@@ -163,8 +163,8 @@ def soak(results: Path) -> list[str]:
         changes = ", ".join(f"{count} {name}" for name, count in sorted(done.items()))
         said = f"what was done: {changes}" if done else f"{max(sample.get('changes', 0) for sample in samples)} changes"
         minutes = max(sample["seconds"] for sample in samples) / 60
-        if header["commit"] in FOUND:
-            sections += [FOUND[header["commit"]], ""]
+        if found := FOUND.get(header.get("commit")):
+            sections += [found, ""]
         sections += [
             f"{header['gpu'] or header['processor']}, {header['cores']} cores, {minutes:.0f} minutes of {60 * header['hours']:.0f}, seed {header['seed']}; {said}. "
             "At the end, with what an hour adds:",
