@@ -205,8 +205,8 @@ fn files_are_kept_as_they_were_written_and_damaged_ones_are_not_used() {
     let (root, mut cache, entry) = cache("files");
     assert!(cache.files(&entry).is_empty());
     let files = |text: &str| HashMap::from([("image-1".to_owned(), text.as_bytes().to_vec())]);
-    replace(&entry, &files("first"));
-    replace(&entry, &files("second"));
+    cache.replace(&entry, &files("first"));
+    cache.replace(&entry, &files("second"));
     let (mut next, entry) = again(&root);
     assert_eq!(next.files(&entry), files("second"));
     fs::write(entry.folder().join("image-1"), "secand").unwrap();
