@@ -116,12 +116,17 @@ impl Page {
         until(expression, || self.evaluate(expression) == json!(true));
     }
 
+    /// Waits until the camera's view has a picture or, where that has come first, plays its video.
+    #[track_caller]
+    pub(crate) fn shows_the_camera(&mut self) {
+        self.wait("document.querySelector('#snapshot').naturalWidth > 0 || !document.querySelector('#live-video').hidden");
+    }
+
     /// Clicks into an element, at a part of its width and height.
     #[track_caller]
     pub(crate) fn click(&mut self, selector: &str, x: f64, y: f64) {
-        self.hit(selector, [x, y], "pointerdown", |page, x, y| {
+        self.hit(selector, [x, y], |page, x, y| {
             ["mousePressed", "mouseReleased"].into_iter().for_each(|kind| page.mouse(kind, x, y));
-            page.evaluate("window.hit")
         });
     }
 
@@ -129,42 +134,38 @@ impl Page {
     #[track_caller]
     pub(crate) fn drag(&mut self, from: &str, to: &str, x: f64, y: f64) {
         let (x1, y1) = self.place(to, x, y);
-        self.hit(from, [0.5, 0.5], "pointerdown", |page, x0, y0| {
+        self.hit(from, [0.5, 0.5], |page, x0, y0| {
             page.mouse("mousePressed", x0, y0);
             page.mouse("mouseMoved", x1, y1);
             page.mouse("mouseReleased", x1, y1);
-            page.evaluate("window.hit")
         });
     }
 
     /// Taps on an element with a finger, at a part of its width and height, and waits for the click that follows.
     #[track_caller]
     pub(crate) fn tap(&mut self, selector: &str, x: f64, y: f64) {
-        self.hit(selector, [x, y], "click", |page, x, y| {
+        self.hit(selector, [x, y], |page, x, y| {
+            page.evaluate(
+                "window.tapped = false; addEventListener('click', () => { window.tapped = true; }, { capture: true, once: true })",
+            );
             for (kind, points) in [("touchStart", json!([{"x": x, "y": y}])), ("touchEnd", json!([]))] {
                 page.call("Input.dispatchTouchEvent", json!({"type": kind, "touchPoints": points}));
             }
-            // A click follows a touch at once, or not at all.
-            page.evaluate("new Promise((done) => setTimeout(() => done(window.hit), window.hit ? 0 : 500))")
         });
+        self.wait("window.tapped");
     }
 
-    /// Has an element be hit, again where the page has moved it away meanwhile: `act` does it, and returns whether the event has come.
+    /// Has an element be hit by what `act` does there, again where the page has moved it away meanwhile.
     #[track_caller]
-    fn hit(
-        &mut self,
-        selector: &str,
-        [x, y]: [f64; 2],
-        event: &str,
-        act: impl Fn(&mut Self, f64, f64) -> Value,
-    ) {
+    fn hit(&mut self, selector: &str, [x, y]: [f64; 2], act: impl Fn(&mut Self, f64, f64)) {
         until(&format!("{selector} is hit"), || {
             let (x, y) = self.place(selector, x, y);
             self.evaluate(&format!(
-                "window.hit = false; document.querySelector({selector:?}).addEventListener({event:?}, () => {{ window.hit = true; }}, \
-                 {{ capture: true, once: true }})"
+                "window.isHit = false; document.querySelector({selector:?})?.addEventListener('pointerdown', \
+                 () => {{ window.isHit = true; }}, {{ capture: true, once: true }})"
             ));
-            act(self, x, y) == json!(true)
+            act(self, x, y);
+            self.evaluate("window.isHit") == json!(true)
         });
     }
 
@@ -194,7 +195,7 @@ impl Page {
         // After a click on a link the page shows what it leads to a moment later.
         self.wait(&format!("document.querySelector({selector:?})?.checkVisibility() === true"));
         let rectangle = format!(
-            "(async () => {{ const e = document.querySelector({selector:?}); e.scrollIntoView({{block: 'center'}}); \
+            "(async () => {{ const e = document.querySelector({selector:?}); if (!e) return [0, 0, 0, 0]; e.scrollIntoView({{block: 'center'}}); \
              for (let last = '', same = 0; ;) {{ const b = e.getBoundingClientRect(), now = [b.x, b.y, b.width, b.height]; \
              same = last === now.join() ? same + 1 : 0; last = now.join(); if (same === 2) return now; \
              await new Promise((next) => setTimeout(next, 20)); }} }})()"

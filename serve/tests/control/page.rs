@@ -35,7 +35,7 @@ fn a_zone_that_is_drawn_counts() {
 
     page.wait("document.querySelector('#list .state')?.textContent === 'playing'");
     page.click("#list a", 0.5, 0.5);
-    page.wait("document.querySelector('#snapshot').naturalWidth > 0");
+    page.shows_the_camera();
     page.wait("document.querySelectorAll('#zones li').length === 1");
     // What comes later moves what is clicked on.
     page.wait("document.querySelector('#elements .setting') !== null || performance.now() > 20000");
@@ -113,7 +113,7 @@ fn a_stream_is_added_and_removed() {
     page.wait("location.hash === '#/camera/yard'");
     service.plays("yard");
     assert_eq!(service.fleet.source("yard").unwrap().pipeline, "plain");
-    page.wait("document.querySelector('#snapshot').naturalWidth > 0");
+    page.shows_the_camera();
     page.wait("document.querySelector('#camera-state').textContent === 'playing'");
     // The page asks first; after "no", the stream stays.
     for answer in [false, true] {
@@ -174,7 +174,7 @@ fn on_a_phone_everything_is_reached_and_a_finger_draws() {
     }
     page.tap("nav a[href='#/wall']", 0.5, 0.5);
     page.tap("#list [data-stream=door]", 0.5, 0.5);
-    page.wait("document.querySelector('#snapshot').naturalWidth > 0");
+    page.shows_the_camera();
     page.tap("#new-polygon", 0.5, 0.5);
     page.wait("!document.querySelector('#finish').hidden");
     for (x, y) in [(0.1, 0.1), (0.9, 0.1), (0.9, 0.9)] {
@@ -206,7 +206,7 @@ fn four_points_on_the_ground_make_a_grid_of_metres_and_are_saved_with_the_zones(
     let mut page = Page::open(chromium, &service.url);
     page.wait("document.querySelector('#list .state')?.textContent === 'playing'");
     page.click("#list a", 0.5, 0.5);
-    page.wait("document.querySelector('#snapshot').naturalWidth > 0");
+    page.shows_the_camera();
     page.wait("document.querySelectorAll('#zones li').length === 1");
     // What comes later moves what is clicked on.
     page.wait("document.querySelector('#elements .setting') !== null || performance.now() > 20000");

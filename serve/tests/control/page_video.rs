@@ -41,9 +41,13 @@ fn the_cameras_video_plays_where_its_picture_was_and_ends_with_the_view() {
     let boxes = page.evaluate(boxes);
     assert_eq!(boxes[0], boxes[1]);
     // What is drawn is another session's.
+    // The picture is shown between the two, which may be for a moment.
+    page.evaluate(
+        "new MutationObserver(() => { window.hadPicture ||= !document.querySelector('#snapshot').hidden; }) \
+         .observe(document.querySelector('#snapshot'), { attributes: true })",
+    );
     page.evaluate("document.querySelector('#overlay').click()");
-    page.wait("!document.querySelector('#snapshot').hidden");
-    page.wait("!document.querySelector('#live-video').hidden");
+    page.wait("window.hadPicture && !document.querySelector('#live-video').hidden");
     page.evaluate("location.hash = '#/wall'");
     until("nothing is encoded when nobody looks", || watchers(&service) == 0);
     page.wait("document.querySelector('#live-video').srcObject === null");

@@ -140,7 +140,7 @@ fn zones_that_somebody_else_changes_are_shown_and_are_drawn_once() {
         window.fetch = (path, options) => { window.asked.push(path); return ask(path, options); };",
     );
     page.wait("document.querySelectorAll('#zones li').length === 1");
-    page.wait("document.querySelector('#snapshot').naturalWidth > 0");
+    page.shows_the_camera();
     // The page draws zones, so that the picture has none.
     let pictures = page.evaluate("window.asked.filter((path) => path.includes('live.jpg'))");
     assert!(
