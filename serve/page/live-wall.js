@@ -66,7 +66,8 @@ export class LiveWall {
     const wanted = seen.map(({ stream, tag, width: last }) => ({ stream, tag: last === width ? tag : null }));
     const read = await pictures(wanted, width, signal);
     const decoded = await Promise.all(read.map(({ jpeg }) => jpeg && decode(jpeg)));
-    if (signal.aborted) return;
+    // Nobody sees what comes after the wall was left.
+    if (signal.aborted) return decoded.forEach((bitmap) => bitmap?.close());
     seen.forEach((camera, index) => {
       const { tag, error, status } = read[index];
       if (decoded[index]) {
