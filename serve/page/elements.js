@@ -29,10 +29,10 @@ export async function load(name) {
   const read = await attempt($("elements-error"), async () => {
     ({ elements } = await json("GET", ofStream(name, "/elements")));
     models = await knownModels();
+  }).finally(() => {
+    if (turn === latest) isLoading = false;
   });
-  if (turn !== latest) return;
-  isLoading = false;
-  if (!read || $("elements").contains(document.activeElement)) return;
+  if (turn !== latest || !read || $("elements").contains(document.activeElement)) return;
   $("elements").replaceChildren(...elements.map((element) => panel(name, element, models)));
   if (!elements.length) setText($("elements-error"), "The camera has no pipeline now, so that there is nothing to set.");
 }

@@ -58,7 +58,7 @@ async function showPicture(event) {
     const read = await blob(event.snapshot);
     if (shown !== event) return;
     await show(picture, read);
-    picture.hidden = false;
+    if (shown === event) picture.hidden = false;
   });
 }
 

@@ -19,17 +19,21 @@ const observer = new IntersectionObserver((entries) => {
 async function read() {
   if (busy) return;
   busy = true;
-  for (let image = waiting.shift(); image; image = waiting.shift()) {
+  try {
     // One that has left the page meanwhile is not read.
-    if (!image.isConnected) continue;
-    try {
-      await show(image, await blob(image.dataset.path));
-    } catch (error) {
-      if (!(error instanceof Refused)) throw error;
-      image.alt = `${image.alt} (${error.message})`;
-    }
+    for (let image = waiting.shift(); image; image = waiting.shift()) if (image.isConnected) await fill(image);
+  } finally {
+    busy = false;
   }
-  busy = false;
+}
+
+async function fill(image) {
+  try {
+    await show(image, await blob(image.dataset.path));
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    image.alt = `${image.alt} (${error.message})`;
+  }
 }
 
 /** An image of a file of the service. */

@@ -85,6 +85,8 @@ struct Story {
     known: Known,
     /// What the next process must know, if this one ends now.
     kept: Known,
+    /// What it may know instead, where the service was still trying to write that when it was killed.
+    perhaps: Option<Known>,
     tally: Tally,
 }
 
@@ -98,6 +100,7 @@ impl Story {
             pipelines: Arc::default(),
             known: Known::default(),
             kept: Known::default(),
+            perhaps: None,
             tally: Tally::new(),
         };
         let file = story.any_file();
@@ -155,11 +158,31 @@ impl Story {
     /// A process starts, and the file has these sources.
     fn start(&mut self, file: &Sources) {
         let (exit, has_ended) = channel();
-        let config = Config::load(&self.path()).unwrap();
-        self.fleet = Some(Fleet::start_with(config, self.pipelines.runs(), exit).unwrap());
+        let start = || {
+            let config = Config::load(&self.path()).unwrap();
+            Fleet::start_with(config, self.pipelines.runs(), exit.clone())
+        };
+        // A thread of the killed one may be writing, which holds the folder's lock: a process that is gone has none.
+        let mut started = start();
+        cudainfer_tests::until("the folder is free", || {
+            if started.is_err() {
+                started = start();
+            }
+            started.is_ok()
+        });
+        let fleet = started.unwrap();
         self.exit = has_ended;
         self.known = self.kept.clone();
         self.known.read(file);
+        if let Some(mut perhaps) = self.perhaps.take() {
+            perhaps.read(file);
+            let now = perhaps.now();
+            let is_that = now.iter().all(|(name, source)| fleet.source(name).as_ref() == Some(source));
+            if is_that && fleet.status().streams.len() == now.len() {
+                self.known = perhaps;
+            }
+        }
+        self.fleet = Some(fleet);
         self.note_kept();
     }
 
@@ -173,6 +196,7 @@ impl Story {
                 self.kept.clone_from(&self.known);
             }
         } else {
+            self.perhaps = (!fleet.keeps()).then(|| self.known.clone());
             self.count("kills");
         }
     }

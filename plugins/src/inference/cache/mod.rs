@@ -379,8 +379,8 @@ impl Cache {
     /// Notes, once, that the next start has this work again.
     fn unwritable(&mut self, entry: &Entry, error: &std::io::Error) {
         let sentence = format!(
-            "the engine cache cannot keep '{}': {error}. Every start does its work again: set engine-cache to a directory that can be \
-             written, or to none",
+            "in the engine cache, '{}' cannot be written: {error}. Every start does this work again: set engine-cache to a directory that \
+             can be written, or to none",
             entry.folder().display()
         );
         gst::warning!(CAT, "{sentence}");
