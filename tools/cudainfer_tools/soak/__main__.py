@@ -3,7 +3,7 @@
     scripts/soak HOURS [--seed N] [--results FOLDER]
 
 HOURS may have a fraction. Every sample is a line of benches/results/soak-DATE.jsonl, after one that says what was measured where; a plot
-is beside it, where there is matplotlib. Every five minutes all streams are removed and the service is sampled at rest, without the frames that
+is beside it, where there is matplotlib. Every two minutes all streams are removed and the service is sampled at rest, without the frames that
 are on their way at other times, before they are added again. Growth is the median slope of all pairs of samples (Theil-Sen) of the second
 half, of the service at rest. It is 1 if something grows by more than a megabyte, ten threads or ten descriptors an hour.
 """
@@ -30,7 +30,7 @@ from cudainfer_tools.soak.service import PATIENCE_S, STREAMS, Service
 
 SAMPLE_S = 5
 CHANGE_S = 5
-REST_S = 300
+REST_S = 120
 PORT = 18754
 # What may grow in an hour, after the first half of the run.
 GOAL_KB = 1024

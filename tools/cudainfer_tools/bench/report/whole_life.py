@@ -143,7 +143,7 @@ def soak(results: Path) -> list[str]:
         "Promise: what runs for hours does not grow by more than a megabyte an hour, of the host's memory or a GPU's. Test: `scripts/soak HOURS`",
         "runs the demo's pipeline and cudainfer-serve with sixteen streams, to which something is done every few seconds. Growth is the median",
         "slope between all pairs of samples (Theil–Sen) of the second half, of what the allocator has given out; the service is judged at rest,",
-        "when every five minutes all streams are removed for a moment, where it was (not before 2026-11-30's last run).",
+        "when every two minutes all streams are removed for a moment, where it was (not before 2026-11-30's last run).",
         "",
     ]
     for pattern in ("soak-2*.jsonl", "soak-gpu-2*.jsonl"):
