@@ -28,15 +28,13 @@ impl FedPipeline {
         // Without this flag, what can be built of a wrong description comes with the error, and the binding loses it.
         let flags = gst::ParseFlags::FATAL_ERRORS;
         let parsed = gst::parse::launch_full(description, Some(&mut context), flags);
-        let missing = context.missing_elements();
-        if !missing.is_empty() {
-            return Err(format!(
-                "{} {}: install the package of its plugin",
-                elements::MISSING,
-                missing.join(", ")
-            ));
-        }
-        let element = parsed.map_err(|e| e.message().to_owned())?;
+        let element = parsed.map_err(|e| match context.missing_elements() {
+            // An element without one of its properties is counted among the missing ones as well.
+            missing if e.matches(gst::ParseError::NoSuchElement) && !missing.is_empty() => {
+                format!("{} {}: install the package of its plugin", elements::MISSING, missing.join(", "))
+            }
+            _ => e.message().to_owned(),
+        })?;
         let pipeline =
             element.downcast::<gst::Pipeline>().map_err(|_| format!("'{description}' is no pipeline"))?;
         let source = named(&pipeline, "frames")?;
@@ -142,7 +140,8 @@ mod tests {
         for _ in 0..500 {
             let missing = FedPipeline::new(&format!("{FRAMES} ! queue ! nothing ! fakesink")).unwrap_err();
             assert!(missing.contains("element nothing: install"), "{missing}");
-            FedPipeline::new(&format!("{FRAMES} ! queue nothing=1 ! fakesink")).unwrap_err();
+            let wrong = FedPipeline::new(&format!("{FRAMES} ! queue nothing=1 ! fakesink")).unwrap_err();
+            assert!(wrong.contains("property"), "{wrong}");
         }
         // Other tests open files meanwhile.
         assert!(open() < before + 500, "{} are open, {before} were", open());

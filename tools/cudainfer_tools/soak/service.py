@@ -18,7 +18,7 @@ from cudainfer_tools.soak.process import Watched
 STREAMS = 16
 PATIENCE_S = 120
 # What is freed in the background after a stream has ended: pictures of events, records, connections.
-REST_S = 10
+SETTLING_S = 10
 
 LINES = {
     # A detector of people in every fifth frame, with tracks, counts and a picture.
@@ -97,7 +97,7 @@ class Service:
         """Removes all streams, and waits until what they have held is given back."""
         for stream in json.loads(self.ask("GET", "/status"))["streams"]:
             self.ask("DELETE", f"/v1/streams/{stream['name']}")
-        time.sleep(REST_S)
+        time.sleep(SETTLING_S)
 
     def begin_again(self) -> None:
         """Adds all streams, as the configuration has them."""
