@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from statistics import median
 
-from cudainfer_tools.bench.report.markdown import source, table
+from cudainfer_tools.bench.report.markdown import newest, source, table
 
 
 def metrics(results: Path) -> list[str]:
@@ -175,5 +176,36 @@ def service(results: Path) -> list[str]:
         *table(["source", "cycles", "memory", "descriptors", "threads"], rows),
         "",
         source(found[-1], script="cargo test -p cudainfer-serve --test cycles -- --ignored --nocapture"),
+        "",
+    ]
+
+
+def wall(results: Path) -> list[str]:
+    """What the page's wall costs in the browser and in the service."""
+    if not list(results.glob("page-*.jsonl")):
+        return []
+    file = newest(results, "page-*.jsonl")
+    header, *rounds = [json.loads(line) for line in file.read_text().splitlines()]
+    names = {
+        "page_in_browser_percent": "the browser, more than with an empty page",
+        "empty_browser_percent": "the browser with an empty page",
+        "page_in_service_percent": "the service, more than without a browser",
+        "service_alone_percent": "the service without one: decoding, inference, tracking",
+    }
+    rows = [
+        [name, f"{median(own):.1f} %", ", ".join(f"{value:.1f}" for value in sorted(own))]
+        for key, name in names.items()
+        for own in [[line[key] for line in rounds]]
+    ]
+    each = median(line["pictures_per_second_each"] for line in rounds)
+    return [
+        "### The page of cudainfer-serve",
+        "",
+        f"The wall with the pictures of {header['streams']} cameras, {each:.1f} a second of each, in a window of 1920x1080: CPU time as a part of one core,",
+        f"{len(rounds)} rounds of {header['seconds']:.0f} s (goal: 5 % each). {header['browser'].strip()} draws without a GPU. {header['processor']}, {header['cores']} cores.",
+        "",
+        *table(["what", "of one core", "each round"], rows),
+        "",
+        source(file, script="scripts/bench --page"),
         "",
     ]

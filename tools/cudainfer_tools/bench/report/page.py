@@ -19,7 +19,7 @@ from cudainfer_tools.bench.report.accuracy import (
     tuned,
     tuned_poses,
 )
-from cudainfer_tools.bench.report.costs import labels, metadata, metrics, profiles, publishing, service
+from cudainfer_tools.bench.report.costs import labels, metadata, metrics, profiles, publishing, service, wall
 from cudainfer_tools.bench.report.cpu import peaks, pipeline, starts, tracker_speed
 from cudainfer_tools.bench.report.gpu import gpu
 from cudainfer_tools.bench.report.left_out import ideas, left_out
@@ -123,6 +123,7 @@ def page(results: Path) -> str:
         *publishing(results),
         *labels(results),
         *service(results),
+        *wall(results),
         *labelling(results, "cpu"),
         *gpu(results),
         *networks(results),
