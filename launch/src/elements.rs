@@ -49,6 +49,13 @@ pub fn refusal(element: &gst::Element, state: gst::State) -> Option<String> {
 /// The begin of the sentence of [`missing`].
 pub const MISSING: &str = "GStreamer has no element";
 
+/// The elements that GStreamer does not have, if a description does not parse because of that. An element without one of its properties is
+/// counted among `context`'s as well.
+pub fn missing_in(context: &gst::ParseContext, error: &gst::glib::Error) -> Option<Vec<String>> {
+    let missing = context.missing_elements();
+    (error.matches(gst::ParseError::NoSuchElement) && !missing.is_empty()).then_some(missing)
+}
+
 /// A sentence about elements that GStreamer does not have, with the element that may be meant.
 pub fn missing(names: &[String]) -> String {
     let known = gst::Registry::get().features(gst::ElementFactory::static_type());

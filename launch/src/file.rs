@@ -144,12 +144,9 @@ pub fn parse(words: &[String]) -> Result<gst::Pipeline, String> {
     let mut context = gst::ParseContext::new();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let parsed = gst::parse::launchv_full(&words, Some(&mut context), gst::ParseFlags::FATAL_ERRORS);
-    let parsed = parsed.map_err(|e| match context.missing_elements() {
-        // An element without one of its properties is counted among the missing ones as well.
-        missing if e.matches(gst::ParseError::NoSuchElement) && !missing.is_empty() => {
-            elements::missing(&missing)
-        }
-        _ => format!("the pipeline does not parse: {}", e.message()),
+    let parsed = parsed.map_err(|e| match elements::missing_in(&context, &e) {
+        Some(missing) => elements::missing(&missing),
+        None => format!("the pipeline does not parse: {}", e.message()),
     })?;
     parsed.downcast().map_err(|_| "the pipeline has one element only: it needs a source and a sink".into())
 }

@@ -25,10 +25,20 @@ let known = null;
 /** Its state when the page last looked. */
 let state = null;
 
+/** Whether the service draws zones in the picture that is shown. */
+let drawsZones = false;
+/** What the service draws. The page draws the zones that can be moved itself, and not those of the pipeline. */
+const drawn = () => ({ overlay: $("overlay").checked, zones: hasZonesOfPipeline() });
+
+/** Whether what counts are the zones of the pipeline or of a file, because the stream has none of its own. */
+function hasZonesOfPipeline() {
+  const [zones, plane] = JSON.parse(known ?? "[[{}]]");
+  return !zones.length && !plane && (counts[shown] ?? []).length > 0;
+}
+
 const path = () => {
   const width = Math.min(1920, Math.round($("picture").clientWidth * Math.min(2, devicePixelRatio)));
-  // The page draws zones itself.
-  return withQuery(ofStream(shown, "/live.jpg"), { width: Math.max(160, Math.ceil(width / 160) * 160), overlay: $("overlay").checked, zones: false });
+  return withQuery(ofStream(shown, "/live.jpg"), { width: Math.max(160, Math.ceil(width / 160) * 160), ...drawn() });
 };
 const picture = new LivePicture($("snapshot"), path, (message) => {
   setText($("no-picture"), message);
@@ -38,7 +48,7 @@ const picture = new LivePicture($("snapshot"), path, (message) => {
 let isVideoAsked = false;
 const video = new LiveVideo(
   $("live-video"),
-  () => withQuery(ofStream(shown, "/whep"), { overlay: $("overlay").checked, zones: false }),
+  () => withQuery(ofStream(shown, "/whep"), drawn()),
   (plays) => {
     $("live-video").hidden = !plays;
     $("snapshot").hidden = plays;
@@ -76,6 +86,9 @@ function render() {
   ]);
   setText($("camera-error"), stream["last-error"] ?? "");
   setText($("camera-counts"), (counts[shown] ?? []).map(countText).join("; "));
+  if (drawsZones !== hasZonesOfPipeline()) renewPicture();
+  const names = drawsZones ? counts[shown].map(({ zone }) => zone).join(", ") : "";
+  setText($("pipeline-zones"), names && `The pipeline has zones of its own: ${names}. Zones that are saved here take their place, and without any here they count again.`);
 }
 
 /** Reads the zones; those that somebody else has changed are shown unless something is being drawn here. */
@@ -112,11 +125,12 @@ export const view = {
   show(name) {
     shown = name ?? "";
     forget();
+    drawsZones = false;
     $("camera-title").textContent = shown;
     $("snapshot").removeAttribute("src");
     $("snapshot").alt = `Picture of ${shown}`;
     $("live-video").setAttribute("aria-label", `Picture of ${shown}`);
-    for (const id of ["zone-error", "camera-failure", "no-picture", "hint"]) $(id).textContent = "";
+    for (const id of ["zone-error", "camera-failure", "no-picture", "hint", "pipeline-zones"]) $(id).textContent = "";
     // All is in its place before the picture comes: nothing moves under a finger.
     $("picture").style.aspectRatio = frameAspect(streamOf(shown)?.caps);
     state = streamOf(shown)?.state ?? null;
@@ -175,10 +189,14 @@ $("remove").addEventListener("click", () => {
   });
 });
 
-$("overlay").addEventListener("change", () => {
+/** Asks for the picture again, with what is to be drawn now. */
+function renewPicture() {
+  drawsZones = hasZonesOfPipeline();
   if (isVideoAsked) video.renew();
   picture.wake();
-});
+}
+
+$("overlay").addEventListener("change", renewPicture);
 
 addEventListener("beforeunload", (event) => {
   if (unsaved()) event.preventDefault();

@@ -20,17 +20,19 @@ const form = $("timeline-filter");
 export function chartsOf(history) {
   const { from, step } = history;
   const each = Object.entries(history.streams);
-  const changed = (values, change) => (values ?? []).map((value) => (value === null ? null : change(value)));
+  const changed = (values, change) => (values ?? []).map((value, index) => (value === null ? null : change(value, index)));
   const of = (key, change = (value) => value) => each.map(([name, values]) => ({ name, values: changed(values[key], change) }));
   const counts = history.counts.map(({ stream, zone, kind, class: label, counts: values }) => ({
     name: [stream, zone, label, kind].filter(Boolean).join(" "),
     values,
   }));
   const own = (name, values, change) => ({ name, values: changed(values, change) });
-  const { cpu, memory, gpu } = history.process ?? {};
+  const { elapsed, cpu, memory, gpu } = history.process ?? {};
+  // The service did not run all the time, and the last step is not over.
+  const rate = (frames, index) => frames / (elapsed?.[index] || step);
   const charts = [
     { title: "Counts by zone and class", unit: `in ${step / 60} min`, series: counts, total: true },
-    { title: "Frames per second", unit: "frames/s", series: of("frames", (frames) => frames / step) },
+    { title: "Frames per second", unit: "frames/s", series: of("frames", rate) },
     { title: "Lag", unit: "s", series: of("lag") },
     { title: "Dropped frames", unit: "frames", series: of("dropped"), total: true },
     { title: "Processor", unit: "cores", series: [own("cores in use", cpu, (value) => value)] },

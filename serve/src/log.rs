@@ -52,7 +52,12 @@ fn line(priority: u8, text: &dyn Display) {
     let line = if *PRIORITIES {
         format!("<{priority}>{text}\n")
     } else {
-        format!("{}cudainfer-serve: {text}\n", time().unwrap_or_default())
+        let word = match priority {
+            ..=3 => "ERROR: ",
+            4 => "WARNING: ",
+            _ => "",
+        };
+        format!("{}cudainfer-serve: {word}{text}\n", time().unwrap_or_default())
     };
     // One write, so that lines of several threads do not mix. If it fails, there is nowhere to report that.
     let _ = std::io::stderr().lock().write_all(line.as_bytes());

@@ -49,6 +49,8 @@ pub(super) struct State {
     pub left_out: LeftOut,
     /// Whether it was warned of a live source.
     pub reported_of_live: bool,
+    /// Whether it was warned of a clock that is wrong.
+    pub reported_of_clock: bool,
 }
 
 #[derive(Default)]
@@ -129,6 +131,7 @@ impl InferPublish {
         let segment = self.obj().segment().downcast::<gst::ClockTime>().ok();
         let stream_time =
             segment.and_then(|segment| segment.to_stream_time(buffer.pts()?)).map(gst::ClockTime::nseconds);
+        self.warn_of_clock(arrival.ahead(buffer));
         let mut state = lock(&self.state);
         let state = state.as_mut().ok_or(gst::FlowError::Flushing)?;
         let composed = state.composer.compose(buffer, stream_time, arrival, details);
@@ -299,6 +302,7 @@ impl BaseTransformImpl for InferPublish {
             companion_of: None,
             left_out: LeftOut::default(),
             reported_of_live: false,
+            reported_of_clock: false,
         });
         Ok(())
     }

@@ -14,6 +14,8 @@ use crate::sync::lock;
 
 /// How often records that are dropped are warned of.
 const REMIND: Duration = Duration::from_secs(60);
+/// Seconds that the clock of a camera may differ from this machine's before it is warned of: beyond what a network delays.
+const CLOCKS_APART: f64 = 10.0;
 
 impl InferPublish {
     /// Warns if records were dropped: of the first, and then not more often than [`REMIND`].
@@ -98,6 +100,26 @@ impl InferPublish {
                      frames-missing",
                     self.obj().name(),
                     pts.display()
+                )
+            );
+        }
+    }
+
+    /// Warns once if a camera's clock and this machine's are apart; `ahead` is by how many seconds.
+    pub(super) fn warn_of_clock(&self, ahead: Option<f64>) {
+        let Some(ahead) = ahead.filter(|ahead| ahead.abs() > CLOCKS_APART) else { return };
+        let first = lock(&self.state)
+            .as_mut()
+            .is_some_and(|state| !std::mem::replace(&mut state.reported_of_clock, true));
+        if first {
+            let name = self.obj().name();
+            gst::element_imp_warning!(
+                self,
+                gst::StreamError::Failed,
+                (
+                    "{name}: the clocks of the frames' sender and of this machine are {:.0} s apart, and the time in records is the \
+                     sender's. Set both clocks, or add-reference-timestamp-meta=false on the source for the time of arrival",
+                    ahead.abs()
                 )
             );
         }

@@ -1,6 +1,6 @@
 //! Warnings about what is probably a mistake: zones and ground outside the frame, classes that do not exist, objects without identities.
 
-use cudainfer_kernels::zones::{Counter, GroundParams, Units, ZoneKind};
+use cudainfer_kernels::zones::{Counter, GroundParams, Units, Zone, ZoneKind};
 
 use crate::class_name;
 use crate::meta::object::Object;
@@ -24,15 +24,18 @@ impl Notices {
         self.strangers = Some(0);
     }
 
-    /// The zones that lie off a frame of this size.
+    /// What is probably wrong with the zones on a frame of this size: there are none, or they lie off it.
     pub fn off_frame(counter: &Counter, [width, height]: [usize; 2]) -> Vec<String> {
         let params = counter.params();
+        if params.zones.is_empty() && params.ground.is_none() {
+            return vec!["there are no zones, so nothing is counted until some are set".to_owned()];
+        }
         let all = |zone: usize, test: &dyn Fn(f64, f64) -> bool| {
             counter.points(zone).iter().all(|[x, y]| test(*x, *y))
         };
         let (w, h) = (width as f64, height as f64);
         let ground = params.ground.as_ref().and_then(|ground| ground_off_frame(ground, params.units, [w, h]));
-        let off = |(i, zone): (usize, &cudainfer_kernels::zones::Zone)| {
+        let off = |(i, zone): (usize, &Zone)| {
             let tiny = params.units == Units::Pixels && all(i, &|x, y| x.abs() <= 1.0 && y.abs() <= 1.0);
             if tiny {
                 return Some(format!(
@@ -76,9 +79,10 @@ impl Notices {
                 warnings.extend(unknown_classes(counter, labels));
             }
         }
-        // Occupancy of a polygon is counted without identities, if that is asked for.
+        // Occupancy of a polygon is counted without identities, if that is asked for; without zones, nothing is counted.
         let params = counter.params();
-        let needless = params.untracked && params.zones.iter().all(|zone| zone.kind == ZoneKind::Polygon);
+        let is_occupancy = |zone: &Zone| params.untracked && zone.kind == ZoneKind::Polygon;
+        let needless = params.zones.iter().all(is_occupancy);
         if needless || objects.iter().any(tracked) {
             self.strangers = None;
         }

@@ -28,7 +28,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
                  the points, separated by colons: classes=person,car, anchor=center, inertia=FRAMES, hole=X1,Y1,X2,Y2,X3,Y3..., and \
                  dwell=SECONDS, loitering=SECONDS, occupancy=NUMBER, min-speed=M/S and max-speed=M/S, at which there is an event. Speeds need \
                  ground=plane:X1,Y1,X2,Y2,X3,Y3,X4,Y4:metres=WIDTH,LENGTH, the corners of a rectangle on the ground. \
-                 Example: door=line:100,400,500,400;yard=polygon:0,300,600,300,600,570",
+                 Example: door=line:100,400,500,400;yard=polygon:0,300,600,300,600,570. none counts nothing until zones are set",
             ),
             property!(
                 Settings,

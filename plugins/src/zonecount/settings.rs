@@ -63,11 +63,16 @@ impl Settings {
             patience: self.patience,
             untracked: self.untracked,
         };
-        let none =
-            || format!("no zones are set: set zones, as in zones=\"{}\", or zones-file", syntax::EXAMPLE);
+        let none = || {
+            format!(
+                "no zones are set: set zones, as in zones=\"{}\", or zones-file; zones=none where they come later",
+                syntax::EXAMPLE
+            )
+        };
         match (Some(&self.zones).filter(|zones| !zones.is_empty()), &self.file) {
             (Some(_), Some(_)) => Err("zones and zones-file are both set: set only one of them".to_owned()),
             (None, None) => Err(none()),
+            (Some(text), None) if text.trim() == syntax::NONE => Ok(params(self.units, Vec::new(), None)),
             (Some(text), None) => {
                 let (zones, ground) = syntax::zones(text).map_err(|why| format!("zones: {why}"))?;
                 if zones.is_empty() && ground.is_none() {

@@ -5,6 +5,9 @@ use cudainfer_kernels::ground::{GroundMap, Metres};
 use cudainfer_kernels::words::Words as _;
 use cudainfer_kernels::zones::{Anchor, GroundParams, Zone, ZoneKind};
 
+/// The property's word for no zones yet: they are drawn later.
+pub(super) const NONE: &str = "none";
+
 /// An example of a zone, for error messages.
 pub(super) const EXAMPLE: &str = "door=line:100,400,500,400;yard=polygon:0,300,600,300,600,570";
 

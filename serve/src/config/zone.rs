@@ -77,7 +77,11 @@ pub fn zones_text(zones: &[Zone], ground: Option<&Ground>) -> Result<String, Str
         let anchor = zone.anchor.as_ref();
         for word in [&zone.name].into_iter().chain(&classes).chain(anchor) {
             if word.is_empty() || word.contains([';', ':', ',', '=']) {
-                return Err(format!("'{word}' of zone '{}' is empty or has one of ; : , = in it", zone.name));
+                let what = if *word == zone.name { "its name" } else { word };
+                return Err(format!(
+                    "zone '{}': {what} is empty or has one of ; : , = in it: write it without them",
+                    zone.name
+                ));
             }
         }
         let kind = match zone.kind {

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::config::{Config, SourceConfig, Wrong};
 use crate::output;
-use crate::stream::{StreamSpec, check_description, check_publish, try_line};
+use crate::stream::{
+    StreamSpec, check_description, check_publish, check_shared_file, is_known_of_machine, try_line,
+};
 
 /// Checks a configuration as far as is possible without starting anything.
 ///
@@ -42,7 +44,8 @@ pub fn try_lines(config: &Config) -> Result<Vec<String>, Wrong> {
             continue;
         }
         tried.push(own);
-        warnings.extend(try_line(&spec).map_err(|sentence| wrong(("pipeline", sentence)))?);
+        let of_line = try_line(&spec).map_err(|sentence| wrong(("pipeline", sentence)))?;
+        warnings.extend(of_line.into_iter().filter(|warning| !is_known_of_machine(warning)));
     }
     Ok(warnings)
 }
@@ -73,12 +76,14 @@ fn check_unused(config: &Config) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// Checks each `[[publish]]` for one of its streams.
+/// Checks each `[[publish]]` for one of its streams, and whether streams share a file.
 fn check_publishers(config: &Config) -> Result<(), Wrong> {
     let any = config.sources.first().map_or("any", |source| source.name.as_str());
     for (index, publish) in config.publish.iter().enumerate() {
         let stream = publish.streams.iter().flatten().next().map_or(any, String::as_str);
-        check_publish(publish, stream).map_err(|sentence| Wrong {
+        let count = publish.streams.as_ref().map_or(config.sources.len(), Vec::len);
+        let checked = check_publish(publish, stream).and_then(|()| check_shared_file(publish, count));
+        checked.map_err(|sentence| Wrong {
             file: config.path.clone(),
             line: config.line_of_publish(index),
             sentence,

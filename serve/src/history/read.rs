@@ -83,10 +83,10 @@ pub struct Series {
 /// A stream's counts.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct StreamSeries {
-    /// Frames that came to its end.
-    pub frames: Vec<i64>,
+    /// Frames that came to its end; `None` while the service did not run.
+    pub frames: Vec<Option<i64>>,
     /// Frames that were dropped.
-    pub dropped: Vec<i64>,
+    pub dropped: Vec<Option<i64>>,
     /// The largest lag in seconds.
     pub lag: Vec<Option<f64>>,
 }
@@ -102,13 +102,15 @@ pub struct CountSeries {
     pub kind: String,
     /// The class.
     pub class: Option<String>,
-    /// How many events.
-    pub counts: Vec<i64>,
+    /// How many events; `None` while the service did not run.
+    pub counts: Vec<Option<i64>>,
 }
 
 /// The process's use of the machine.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct ProcessSeries {
+    /// Seconds in which the service ran.
+    pub elapsed: Vec<Option<f64>>,
     /// Cores used.
     pub cpu: Vec<Option<f64>>,
     /// Bytes in RAM.
@@ -197,9 +199,8 @@ impl Reader {
     }
 
     fn read_series(&self, filter: &SeriesFilter) -> rusqlite::Result<Series> {
-        let SeriesFilter { from, to, step, ref stream } = *filter;
-        let step = step.max(1);
-        let times = usize::try_from((to - from).max(0) / step).unwrap_or(0);
+        let SeriesFilter { from, to, ref stream, .. } = *filter;
+        let (step, times) = steps(filter);
         let of_stream = if stream.is_some() { "AND stream = ?4" } else { "AND ?4 IS NULL" };
         let values = (from, to, step, stream);
         let mut series = Series {
@@ -210,6 +211,11 @@ impl Reader {
             ..Series::default()
         };
 
+        series.process = self.process(filter)?;
+        // Nothing happened while the service ran, or nobody knows what did.
+        let ran = |elapsed: &Option<f64>| elapsed.map(|_| 0);
+        let nothing: Vec<Option<i64>> = series.process.elapsed.iter().map(ran).collect();
+
         let mut statement = self.connection.prepare(&format!(
             "SELECT stream, (minute - ?1) / ?3, sum(frames), sum(dropped), max(lag) FROM streams \
              WHERE minute >= ?1 AND minute < ?2 {of_stream} GROUP BY 1, 2"
@@ -218,8 +224,8 @@ impl Reader {
         while let Some(row) = rows.next()? {
             let slot = slot(row, 1)?;
             let of = series.streams.entry(row.get(0)?).or_insert_with(|| StreamSeries {
-                frames: vec![0; times],
-                dropped: vec![0; times],
+                frames: nothing.clone(),
+                dropped: nothing.clone(),
                 lag: vec![None; times],
             });
             put(&mut of.frames, slot, row.get(2)?);
@@ -246,28 +252,42 @@ impl Reader {
             counts.sort();
         }
         for ([stream, zone, kind, class], found) in counts {
-            let mut all = vec![0; times];
-            found.into_iter().for_each(|(slot, count)| put(&mut all, slot, count));
+            let mut all = nothing.clone();
+            found.into_iter().for_each(|(slot, count)| put(&mut all, slot, Some(count)));
             let class = Some(class).filter(|class| !class.is_empty());
             series.counts.push(CountSeries { stream, zone, kind, class, counts: all });
         }
-
-        let process = &mut series.process;
-        (process.cpu, process.memory, process.gpu) =
-            (vec![None; times], vec![None; times], vec![None; times]);
-        let mut statement = self.connection.prepare(
-            "SELECT (minute - ?1) / ?3, sum(cpu) / nullif(sum(elapsed), 0), max(memory), \
-             sum(gpu) / nullif(sum(gpu_samples), 0) FROM process WHERE minute >= ?1 AND minute < ?2 GROUP BY 1",
-        )?;
-        let mut rows = statement.query((from, to, step))?;
-        while let Some(row) = rows.next()? {
-            let slot = slot(row, 0)?;
-            put(&mut process.cpu, slot, row.get(1)?);
-            put(&mut process.memory, slot, row.get(2)?);
-            put(&mut process.gpu, slot, row.get(3)?);
-        }
         Ok(series)
     }
+
+    fn process(&self, filter: &SeriesFilter) -> rusqlite::Result<ProcessSeries> {
+        let (step, times) = steps(filter);
+        let mut process = ProcessSeries {
+            elapsed: vec![None; times],
+            cpu: vec![None; times],
+            memory: vec![None; times],
+            gpu: vec![None; times],
+        };
+        let mut statement = self.connection.prepare(
+            "SELECT (minute - ?1) / ?3, sum(elapsed), sum(cpu) / nullif(sum(elapsed), 0), max(memory), \
+             sum(gpu) / nullif(sum(gpu_samples), 0) FROM process WHERE minute >= ?1 AND minute < ?2 GROUP BY 1",
+        )?;
+        let mut rows = statement.query((filter.from, filter.to, step))?;
+        while let Some(row) = rows.next()? {
+            let slot = slot(row, 0)?;
+            put(&mut process.elapsed, slot, row.get(1)?);
+            put(&mut process.cpu, slot, row.get(2)?);
+            put(&mut process.memory, slot, row.get(3)?);
+            put(&mut process.gpu, slot, row.get(4)?);
+        }
+        Ok(process)
+    }
+}
+
+/// Minutes of a step, and how many steps there are.
+fn steps(filter: &SeriesFilter) -> (i64, usize) {
+    let step = filter.step.max(1);
+    (step, usize::try_from((filter.to - filter.from).max(0) / step).unwrap_or(0))
 }
 
 fn slot(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<usize> {

@@ -28,12 +28,11 @@ impl FedPipeline {
         // Without this flag, what can be built of a wrong description comes with the error, and the binding loses it.
         let flags = gst::ParseFlags::FATAL_ERRORS;
         let parsed = gst::parse::launch_full(description, Some(&mut context), flags);
-        let element = parsed.map_err(|e| match context.missing_elements() {
-            // An element without one of its properties is counted among the missing ones as well.
-            missing if e.matches(gst::ParseError::NoSuchElement) && !missing.is_empty() => {
+        let element = parsed.map_err(|e| match elements::missing_in(&context, &e) {
+            Some(missing) => {
                 format!("{} {}: install the package of its plugin", elements::MISSING, missing.join(", "))
             }
-            _ => e.message().to_owned(),
+            None => e.message().to_owned(),
         })?;
         let pipeline =
             element.downcast::<gst::Pipeline>().map_err(|_| format!("'{description}' is no pipeline"))?;

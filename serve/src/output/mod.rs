@@ -387,7 +387,7 @@ impl Outputs {
         match &self.recorder {
             Some(recorder) => recorder.request(),
             None => Err(format!(
-                "stream '{}' is not recorded: set record = {{ on = [] }} for its source",
+                "stream '{}' is not recorded: set record = {{ on = [] }} for its source, if that is encoded, as cameras and files are",
                 self.name
             )),
         }

@@ -72,10 +72,10 @@ impl Posted {
         factory.and_then(|factory| factory.plugin_name()).is_some_and(|plugin| plugin == PLUGIN)
     }
 
-    /// The last line of the debug text, without the place in GStreamer's code and the element's path.
+    /// The last line of the debug text, without the place in the element's code and its path.
     fn detail(&self) -> Option<&str> {
         let last = self.debug.lines().rfind(|line| !line.trim().is_empty())?;
-        (!last.contains(".c(")).then(|| last.trim())
+        (![".c(", ".rs("].iter().any(|place| last.contains(place))).then(|| last.trim())
     }
 
     /// The element's name, its sentence and the end of its debug text.

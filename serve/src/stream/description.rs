@@ -185,6 +185,12 @@ fn found(bin: &gst::Bin, name: &str) -> Result<Vec<gst::Element>, String> {
 
 fn set_zones(bin: &gst::Bin, source: &SourceConfig) -> Result<(), (&'static str, String)> {
     let counters = elements::of_factory(bin, "zonecount");
+    let has_none = |counter: &&gst::Element| {
+        let is_empty = |name| counter.property::<Option<String>>(name).is_none_or(|text| text.is_empty());
+        is_empty("zones") && is_empty("zones-file")
+    };
+    // They may be drawn on the page.
+    counters.iter().filter(has_none).for_each(|counter| counter.set_property("zones", "none"));
     let keys = [
         ("zones-file", source.zones_file.is_some()),
         ("zones", !source.zones.is_empty()),

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use cudainfer_launch::error::text;
 use gst::prelude::*;
 
+use super::failure::Failure;
 use super::{Built, StreamSpec};
+use crate::config::SourceConfig;
 use crate::resources;
 
 /// How long a source may take. Cameras answer within seconds; a decoder waits for a key frame, of which some send one in ten.
@@ -23,12 +24,12 @@ pub(crate) fn first_frame(spec: &StreamSpec) -> Result<gst::Sample, String> {
     let file = spec.file()?;
     let built = Built::new(spec, file)?;
     let started = built.pipeline.set_state(gst::State::Playing);
-    let found = wait(&built, started.is_err());
+    let found = wait(&built, &spec.source, started.is_err());
     built.stop();
     found.map_err(|why| spec.without_secrets(&why))
 }
 
-fn wait(built: &Built, failed: bool) -> Result<gst::Sample, String> {
+fn wait(built: &Built, source: &SourceConfig, failed: bool) -> Result<gst::Sample, String> {
     let bus = built.pipeline.bus().ok_or("the pipeline has no bus")?;
     let kinds = [gst::MessageType::Error, gst::MessageType::Eos];
     let begun = Instant::now();
@@ -38,7 +39,7 @@ fn wait(built: &Built, failed: bool) -> Result<gst::Sample, String> {
             return Ok(sample);
         }
         match message.as_ref().map(|message| message.view()) {
-            Some(gst::MessageView::Error(error)) => return Err(text(error)),
+            Some(gst::MessageView::Error(error)) => return Err(Failure::of(error, source, true).text),
             Some(gst::MessageView::Eos(_)) => return Err("the source has ended without a picture".into()),
             _ if failed => return Err("the source does not start".into()),
             _ if begun.elapsed() > LIMIT => {

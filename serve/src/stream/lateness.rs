@@ -143,7 +143,7 @@ impl Watch {
         };
         Some(format!(
             "{what}, and the last one came {lag:.1} s late to its end (max-latency is {most}). Set interval or max-load of fusedpreproc, \
-             a larger batch-size of trtinfer, or a smaller input"
+             a smaller input, or, where the model takes several frames a run, a larger batch-size of trtinfer"
         ))
     }
 }

@@ -48,14 +48,13 @@ fn parse_elements(description: &str) -> Result<gst::Bin, String> {
     let flags = gst::ParseFlags::FATAL_ERRORS | gst::ParseFlags::PLACE_IN_BIN;
     let parsed =
         gst::parse::bin_from_description_with_name_full(description, true, "line", Some(&mut context), flags);
-    let missing = context.missing_elements();
-    if !missing.is_empty() {
-        return Err(elements::missing(&missing));
-    }
-    let bin = parsed.map_err(|e| {
-        let syntax = e.matches(gst::ParseError::Syntax);
-        let form = ". Write elements as NAME PROPERTY=VALUE, with ! between them, as for gst-launch-1.0";
-        format!("the line does not parse: {}{}", e.message(), if syntax { form } else { "" })
+    let bin = parsed.map_err(|e| match elements::missing_in(&context, &e) {
+        Some(missing) => elements::missing(&missing),
+        None => {
+            let syntax = e.matches(gst::ParseError::Syntax);
+            let form = ". Write elements as NAME PROPERTY=VALUE, with ! between them, as for gst-launch-1.0";
+            format!("the line does not parse: {}{}", e.message(), if syntax { form } else { "" })
+        }
     })?;
     bin.downcast::<gst::Bin>().map_err(|_| "the line describes no elements".into())
 }

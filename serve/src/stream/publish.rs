@@ -9,6 +9,11 @@ use gst::prelude::*;
 use super::StreamSpec;
 use crate::config::{Publish, Scalar};
 
+/// What stands for the stream's name in the values of a `[[publish]]`.
+const NAME: &str = "{name}";
+/// What inferpublish fills in in topics.
+const OF_TOPICS: [&str; 3] = ["{source}", "{kind}", "{stream}"];
+
 /// The elements that follow a stream's pipeline.
 ///
 /// # Errors
@@ -45,19 +50,43 @@ pub fn check_publish(publish: &Publish, stream: &str) -> Result<(), String> {
         .map_or(Ok(()), |sentence| Err(format!("[[publish]]: {sentence}")))
 }
 
+/// Checks that a `[[publish]]` of so many streams gives each a file of its own.
+///
+/// # Errors
+/// A sentence.
+pub fn check_shared_file(publish: &Publish, streams: usize) -> Result<(), String> {
+    let Some(file) = publish.properties.get("location").and_then(file_of) else { return Ok(()) };
+    if let Some(key) = OF_TOPICS.into_iter().find(|key| file.contains(key)) {
+        return Err(format!(
+            "[[publish]]: location '{file}' has {key}, which is filled in in topics alone: write {NAME} for the stream's name"
+        ));
+    }
+    if streams > 1 && !file.contains(NAME) {
+        return Err(format!(
+            "[[publish]]: {streams} streams would write over each other's records in '{file}': write {NAME} in location, \
+             as in 'results-{NAME}.jsonl'"
+        ));
+    }
+    Ok(())
+}
+
 /// Whether records follow those of earlier starts in the file, as in a file of JSON lines: otherwise, each start would remove
 /// them.
 fn appends(keys: &BTreeMap<&str, Scalar>) -> bool {
-    let Some(Scalar::Text(location)) = keys.get("location") else { return false };
     let json = keys.get("format").is_none_or(|format| *format == Scalar::Text("json".into()));
+    json && keys.get("location").and_then(file_of).is_some() && !keys.contains_key("append")
+}
+
+/// The regular file that a location names, or would make.
+fn file_of(location: &Scalar) -> Option<&str> {
+    let Scalar::Text(location) = location else { return None };
     let path = Path::new(location);
-    let file = location != "-" && !location.contains(':') && (path.is_file() || !path.exists());
-    json && file && !keys.contains_key("append")
+    (location != "-" && !location.contains(':') && (path.is_file() || !path.exists())).then_some(location)
 }
 
 fn named(value: &Scalar, stream: &str) -> Scalar {
     match value {
-        Scalar::Text(text) => Scalar::Text(text.replace("{name}", stream)),
+        Scalar::Text(text) => Scalar::Text(text.replace(NAME, stream)),
         other => other.clone(),
     }
 }

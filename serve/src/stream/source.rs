@@ -91,6 +91,10 @@ fn encoded_source(
     let file = file.filter(|_| spec.files.is_some());
     source.connect("source-setup", false, move |values| {
         let element = values.get(1)?.get::<gst::Element>().ok()?;
+        // Records have the time at which a frame was taken, by the camera's reports.
+        if elements::is(&element, "rtspsrc") {
+            element.set_property("add-reference-timestamp-meta", true);
+        }
         // The keys were checked with an element for the same URI.
         if let Err(sentence) = set_all(&element, &keys) {
             gst::element_error!(element, gst::ResourceError::Settings, ("{sentence}"));

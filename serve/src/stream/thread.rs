@@ -25,6 +25,11 @@ const LOGGED_AGAIN: Duration = Duration::from_secs(3600);
 const OF_MACHINE: &str = ": no GPU is used: ";
 static KNOWN_OF_MACHINE: AtomicBool = AtomicBool::new(false);
 
+/// Whether a warning is one about the machine that was reported already.
+pub fn is_known_of_machine(warning: &str) -> bool {
+    warning.contains(OF_MACHINE) && KNOWN_OF_MACHINE.swap(true, Ordering::Relaxed)
+}
+
 /// The most warnings that are remembered for that.
 const MOST_WARNINGS: usize = 64;
 
@@ -244,7 +249,7 @@ impl Thread {
 
     /// Logs a warning, unless it was logged lately, as one that every start repeats.
     fn warn(&mut self, text: &str) {
-        if text.contains(OF_MACHINE) && KNOWN_OF_MACHINE.swap(true, Ordering::Relaxed) {
+        if is_known_of_machine(text) {
             return;
         }
         if self.warned.get(text).is_some_and(|at| self.now.saturating_duration_since(*at) < LOGGED_AGAIN) {

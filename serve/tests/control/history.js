@@ -19,7 +19,7 @@ const history = {
   from: "2026-11-29T12:00:00.000Z", to: "2026-11-29T12:20:00.000Z", step: 300, times: 4,
   streams: { door: { frames: [null, 3000, 4500, 4500], dropped: values, lag: [null, 0.1, 0.2, null] } },
   counts: [{ stream: "door", zone: hostile, kind: "entry", class: "person", counts: values }],
-  process: { cpu: values, memory: [null, 2 ** 30, 2 ** 30, 2 ** 31], gpu: [null, null, null, null] },
+  process: { elapsed: [null, 300, 300, 150], cpu: values, memory: [null, 2 ** 30, 2 ** 30, 2 ** 31], gpu: [null, null, null, null] },
 };
 const answers = {
   "v1/events": (query) => {

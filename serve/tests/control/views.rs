@@ -173,10 +173,10 @@ fn the_timeline_has_charts_with_the_same_numbers_as_tables() {
         "Counts by zone and class. door {HOSTILE} person entry: 7 in all. The table has the numbers."
     );
     assert_eq!(page.evaluate(label), json!(expected));
-    // 4500 frames in 300 s are 15 a second.
+    // 4500 frames in 300 s are 15 a second; the last step is half over.
     page.click("#charts figure:nth-child(2) summary", 0.05, 0.5);
     page.wait("document.querySelectorAll('#charts td').length === 3");
-    assert_eq!(texts(&mut page, "#charts td"), json!(["10", "15", "15"]));
+    assert_eq!(texts(&mut page, "#charts td"), json!(["10", "15", "30"]));
     // What is not known is no line: nothing is drawn for the GPU, and the line of the lag has a gap.
     assert_eq!(
         texts(&mut page, "#charts figure:nth-child(6) p"),

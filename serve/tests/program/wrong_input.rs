@@ -37,6 +37,7 @@ fn what_is_wrong_is_one_sentence_with_its_line() {
             "gpunsm classes",
             ["serve.toml:4:", "no element gpunsm: correct the name ('gpunms' exists)"],
         ),
+        ("gpunms classes", "gpunms clases", ["serve.toml:4:", "no property \"clases\" in element"]),
         (
             "! tracker !",
             "! tracker ! !",
@@ -50,12 +51,17 @@ fn what_is_wrong_is_one_sentence_with_its_line() {
         ("location", "loction", ["inferpublish has no property", "'location' is probably meant"]),
         ("/dev/null", "mqqt://broker/a", ["serve.toml:8:", "mqqt"]),
         (
+            "/dev/null\"\n[[source]]",
+            "all.jsonl\"\n[[source]]\nname = \"yard\"\nuri = \"test://ball\"\n[[source]]",
+            ["serve.toml:8:", "2 streams would write over each other's records in 'all.jsonl'"],
+        ),
+        ("/dev/null", "{source}.jsonl", ["serve.toml:8:", "write {name} for the stream's name"]),
+        (
             "classes = \"red\" }",
             "classes = \"red\", batch = 4 }",
             ["serve.toml:6:", "no {batch} that set could fill in"],
         ),
         ("[9, 9]", "[1, 1]", ["source 'door'", "zone"]),
-        ("\nzones", "\n# zones", ["source 'door'", "no zones are set"]),
         ("test://ball", "test://bal", ["serve.toml:11:", "no value of videotestsrc's property 'pattern'"]),
         ("test://ball", "file:///nowhere/a.mp4", ["serve.toml:11:", "there is no file '/nowhere/a.mp4'"]),
         (

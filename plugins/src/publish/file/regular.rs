@@ -1,6 +1,6 @@
-//! A regular file, of which every record is whole but one that a kill cuts off.
+//! A regular file, of which every record is whole but one that a kill cuts off. Nobody else of this kind writes it meanwhile.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -180,6 +180,11 @@ fn open(location: &Path, append: bool) -> io::Result<File> {
     let file = options.read(append).write(true).create(true).custom_flags(flags).open(location)?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file any more"));
+    }
+    // Two that write at places of their own would write over each other's records. Some network folders have no locks.
+    if let Err(TryLockError::WouldBlock) = file.try_lock() {
+        let why = "another inferpublish writes it already: give each a location of its own";
+        return Err(io::Error::new(io::ErrorKind::ResourceBusy, why));
     }
     if !append {
         file.set_len(0)?;

@@ -53,6 +53,23 @@ fn reader(path: &Path) -> std::fs::File {
 }
 
 #[test]
+fn a_file_that_is_written_already_is_refused_and_stays_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out");
+    let mut first = opened(&path, FileOptions::default());
+    first.sink.write(&records(&["1"])).unwrap();
+    for append in [false, true] {
+        let mut second = set(&path, FileOptions { append, ..FileOptions::default() });
+        let error = second.sink.open().unwrap_err();
+        assert!(error.to_string().contains("another inferpublish writes it already"), "{error}");
+    }
+    first.sink.write(&records(&["2"])).unwrap();
+    drop(first);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "1\n2\n");
+    opened(&path, FileOptions { append: true, ..FileOptions::default() });
+}
+
+#[test]
 fn a_file_is_written_anew_a_record_a_line() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out");

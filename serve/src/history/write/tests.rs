@@ -244,18 +244,26 @@ fn minutes_are_summed_to_steps_and_what_is_not_known_is_null() {
         ("1970-01-01T00:10:00.000Z", "1970-01-01T00:25:00.000Z")
     );
     let door = &series.streams["door"];
-    assert_eq!((&door.frames[..], &door.dropped[..]), (&[205, 0, 50][..], &[3, 0, 1][..]));
+    assert_eq!(door.frames, [Some(205), None, Some(50)]);
+    assert_eq!(door.dropped, [Some(3), None, Some(1)]);
     assert_eq!(door.lag, [Some(0.5), None, None]);
     assert_eq!(series.counts.len(), 1);
     assert_eq!(
         (series.counts[0].class.as_deref(), &series.counts[0].counts[..]),
-        (Some("person"), &[2, 0, 1][..])
+        (Some("person"), &[Some(2), None, Some(1)][..])
     );
+    assert_eq!(series.process.elapsed, [Some(15.0), None, Some(5.0)]);
     assert_eq!(series.process.cpu, [Some(2.0), None, Some(2.0)]);
     assert_eq!(series.process.memory, [Some(75), None, Some(50)]);
     assert_eq!(series.process.gpu, [Some(0.75), None, None]);
     let minutes = SeriesFilter { from: 10, to: 12, step: 1, stream: Some("door".into()) };
     assert_eq!(reader.series(&minutes).unwrap().streams["door"].lag, [Some(0.25), Some(0.5)]);
+    // The service ran, and this stream was not there.
+    let process = ProcessSample { cpu: 1.0, elapsed: 5.0, memory: None, gpu: None };
+    kept.write(&[Entry::Sample(Box::new(Sample { minute: 16, streams: Vec::new(), process }))]);
+    let series = reader.series(&SeriesFilter { from: 10, to: 25, step: 5, stream: None }).unwrap();
+    assert_eq!(series.streams["door"].frames, [Some(205), Some(0), Some(50)]);
+    assert_eq!(series.counts[0].counts, [Some(2), Some(0), Some(1)]);
     let other = SeriesFilter { stream: Some("yard".into()), ..minutes };
     let other = reader.series(&other).unwrap();
     assert!(other.streams.is_empty() && other.counts.is_empty());
