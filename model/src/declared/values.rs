@@ -54,6 +54,10 @@ pub(super) fn normalize(input: &mut Input, scale: f32, mean: Option<Vec<f32>>, s
     }
 }
 
+/// The highest number of a class, where others are left out, is below this and so many times the names: a name of some bytes must not
+/// take memory for all numbers before it.
+const SPARSE: [usize; 2] = [1000, 4];
+
 /// Names in the order of the classes, from a list or from an object with their numbers as keys. Numbers that are left out have
 /// names without letters, which nobody has given to a class.
 pub(super) fn names(value: &Value) -> Option<Vec<String>> {
@@ -62,8 +66,9 @@ pub(super) fn names(value: &Value) -> Option<Vec<String>> {
         Value::Array(list) if list.len() <= MOST_NAMES => list.iter().map(name).collect(),
         Value::Object(numbered) => {
             let mut names = Vec::new();
+            let most = MOST_NAMES.min(SPARSE[0] + SPARSE[1] * numbered.len());
             for (key, value) in numbered {
-                let index = key.parse::<usize>().ok().filter(|index| *index < MOST_NAMES)?;
+                let index = key.parse::<usize>().ok().filter(|index| *index < most)?;
                 if names.len() <= index {
                     names.resize(index + 1, String::new());
                 }
@@ -96,6 +101,7 @@ mod tests {
     fn names_come_from_lists_and_from_numbered_objects_in_the_order_of_numbers() {
         let strings = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
         assert_eq!(names(&json!({"10": "k", "2": "c", "0": "a"})).unwrap()[..3], ["a", "", "c"]);
+        assert_eq!(names(&json!({"1003": "k"})).unwrap().len(), 1004);
         assert_eq!(names(&json!(["a", " b\n", "c\td"])), strings(&["a", "b", "c d"]));
         for wrong in [
             json!({}),
@@ -108,6 +114,7 @@ mod tests {
             json!(null),
             json!({"4000000000": "a"}),
             json!({"100000": "a"}),
+            json!({"1004": "a"}),
             json!({"0": {"0": "a"}}),
         ] {
             assert_eq!(names(&wrong), None, "{wrong}");

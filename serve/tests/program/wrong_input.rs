@@ -37,7 +37,16 @@ fn what_is_wrong_is_one_sentence_with_its_line() {
             "gpunsm classes",
             ["serve.toml:4:", "no element gpunsm: correct the name ('gpunms' exists)"],
         ),
-        ("gpunms classes", "gpunms clases", ["serve.toml:4:", "no property \"clases\" in element"]),
+        (
+            "gpunms classes",
+            "gpunms clases",
+            ["serve.toml:4:", "gpunms has no property 'clases': 'classes' is probably meant"],
+        ),
+        (
+            "fusedpreproc !",
+            "fusedpreproc intervall=2 !",
+            ["serve.toml:4:", "no property \"intervall\" in element \"fusedpreproc"],
+        ),
         (
             "! tracker !",
             "! tracker ! !",
