@@ -54,8 +54,8 @@ pub(super) fn normalize(input: &mut Input, scale: f32, mean: Option<Vec<f32>>, s
     }
 }
 
-/// The highest number of a class, where others are left out, is below this and so many times the names: a name of some bytes must not
-/// take memory for all numbers before it.
+/// The highest number of a class, where others are left out, is below this and a multiple of the number of names: a name of some bytes must
+/// not take memory for all numbers before it.
 const SPARSE: [usize; 2] = [1000, 4];
 
 /// Names in the order of the classes, from a list or from an object with their numbers as keys. Numbers that are left out have

@@ -50,7 +50,7 @@ pub fn check_publish(publish: &Publish, stream: &str) -> Result<(), String> {
         .map_or(Ok(()), |sentence| Err(format!("[[publish]]: {sentence}")))
 }
 
-/// Checks that a `[[publish]]` of so many streams gives each a file of its own.
+/// Checks that a `[[publish]]` gives each of its streams a file of its own.
 ///
 /// # Errors
 /// A sentence.
