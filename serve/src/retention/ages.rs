@@ -4,7 +4,8 @@
 //! grows with CLOCK_BOOTTIME, which cannot be set. If the wall clock makes a file younger, its age is the smaller one.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use rustix::time::{ClockId, clock_gettime};
@@ -64,10 +65,15 @@ struct Seen {
     boottime: Duration,
 }
 
+/// What stands for a file's path: some hundred thousand paths would take more memory than all else, and two that stand for the same are not
+/// to be expected among 2^60.
+type Key = [u64; 2];
+
 /// The files and clocks of the last look.
 #[derive(Debug, Default)]
 pub struct Ages {
-    seen: HashMap<PathBuf, Seen>,
+    seen: HashMap<Key, Seen>,
+    hasher: RandomState,
     last: Option<Moment>,
     /// No file is removed for its age before this time.
     doubted_until: Option<Duration>,
@@ -86,10 +92,11 @@ impl Ages {
         // A file that was not there at the last look has been written since, whatever the wall clock says.
         let since_last = self.last.map_or(Duration::MAX, |last| now.boottime.saturating_sub(last.boottime));
         for (path, changed) in files {
-            let known = before.remove(path).filter(|seen| seen.changed == changed);
+            let key = self.key(path);
+            let known = before.remove(&key).filter(|seen| seen.changed == changed);
             let age = now.wall.duration_since(changed).unwrap_or_default().min(since_last);
             let seen = known.unwrap_or(Seen { changed, age, boottime: now.boottime });
-            self.seen.insert(path.to_owned(), seen);
+            self.seen.insert(key, seen);
         }
         let last = self.last.replace(now);
         let Some(last) = last else {
@@ -110,6 +117,10 @@ impl Ages {
         }
     }
 
+    fn key(&self, path: &Path) -> Key {
+        [0_u8, 1].map(|part| self.hasher.hash_one((part, path)))
+    }
+
     /// Whether files may be removed for their age.
     pub fn are_certain(&self) -> bool {
         let now = self.last.map(|last| last.boottime);
@@ -118,7 +129,7 @@ impl Ages {
 
     /// The age of a file of the last look.
     pub fn of(&self, path: &Path) -> Option<Age> {
-        let (seen, now) = (self.seen.get(path)?, self.last?);
+        let (seen, now) = (self.seen.get(&self.key(path))?, self.last?);
         let unchanged = now.boottime.saturating_sub(seen.boottime);
         let order = seen.age.saturating_add(unchanged);
         let by_wall = now.wall.duration_since(seen.changed).unwrap_or_default();
