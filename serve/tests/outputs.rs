@@ -293,7 +293,7 @@ fn a_request_is_recorded_and_counted() {
     assert_eq!((counts.written, counts.failed, counts.refused), (1, 0, 0), "{counts:?}");
     assert_eq!(
         Outputs::new("yard", &Wanted::default(), &kept.shared()).begin_recording().unwrap_err(),
-        "stream 'yard' is not recorded: set record = { on = [] } for its source"
+        "stream 'yard' is not recorded: set record = { on = [] } for its source, if that is encoded, as cameras and files are"
     );
 }
 
