@@ -118,7 +118,7 @@ impl InferPublish {
                 gst::StreamError::Failed,
                 (
                     "{name}: the clocks of the frames' sender and of this machine are {:.0} s apart, and the time in records is the \
-                     sender's. Set both clocks, or add-reference-timestamp-meta=false on the source for the time of arrival",
+                     sender's. Set both clocks, or have the source leave out add-reference-timestamp-meta for the time of arrival",
                     ahead.abs()
                 )
             );
