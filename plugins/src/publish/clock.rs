@@ -103,9 +103,10 @@ impl Arrival {
     /// By how much another clock has a frame of a live source taken later than it came from there, in seconds; a recording's frames were
     /// taken long before.
     pub fn ahead(self, buffer: &gst::BufferRef) -> Option<f64> {
-        self.lag?;
+        let lag = self.lag?;
         let (taken, _) = self.of(buffer);
-        let arrived = self.now.duration_since(UNIX_EPOCH).map_or(0, nanoseconds);
+        let arrived =
+            self.now.duration_since(UNIX_EPOCH).map_or(0, nanoseconds).saturating_sub(lag.nseconds());
         let apart = taken.ns as f64 - arrived as f64;
         (taken.clock != Clock::Arrival).then_some(apart / SECOND as f64)
     }

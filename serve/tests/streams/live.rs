@@ -28,6 +28,7 @@ fn a_camera_that_is_too_fast_for_its_line_loses_frames_and_stays_up_to_date() {
         of(&fleet, "all").lag.is_some_and(|lag| lag > 2.0)
     });
     assert_eq!(of(&fleet, "all").dropped, 0);
+    assert_eq!(of(&fleet, "bystander").dropped, 0);
     ends_undisturbed(&fleet);
 }
 
