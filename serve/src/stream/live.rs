@@ -1,9 +1,11 @@
 //! Live sources: what comes faster than the line takes it is dropped before the line, the oldest frames first.
 //!
 //! Frames of a live source wait in a short queue. It drops the oldest when it is full, and a frame leaves it when as few are in
-//! the line as come out within `max-latency`; it is dropped if it would still be later at the end while a newer one waits. So
-//! memory and latency stay bounded whatever the line does, and trtinfer, whose streams take turns, gives each stream its share.
+//! the line, and in the trtinfers that it shares with others, as come out within `max-latency` (window.rs); it is dropped if it
+//! would still be later at the end while a newer one waits. So memory and latency stay bounded whatever the line does, and each
+//! stream of an instance has its share.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,9 +13,9 @@ use cudainfer_launch::elements;
 use gst::ClockTime;
 use gst::prelude::*;
 
-use super::StreamSpec;
 use super::lateness::Lateness;
-use super::window::Window;
+use super::window::Share;
+use super::{Description, StreamSpec};
 use crate::config::SourceKind;
 
 /// The most frames that wait before the line.
@@ -93,6 +95,7 @@ fn begin_with_first_frame(pad: &gst::Pad, pipeline: &gst::Pipeline) {
 /// where the line ends.
 pub(super) fn watch(
     spec: &StreamSpec,
+    description: &Description,
     queue: Option<&gst::Element>,
     end: &gst::Pad,
     lateness: &Arc<Lateness>,
@@ -101,46 +104,69 @@ pub(super) fn watch(
     if !spec.is_live() {
         return;
     }
-    let window = spec.max_latency().map(|latency| Arc::new(Window::new(latency.nseconds())));
-    let (counted, left) = (Arc::clone(lateness), window.clone());
-    end.add_probe(gst::PadProbeType::BUFFER, move |pad, info| {
-        if let Some(gst::PadProbeData::Buffer(frame)) = &info.data {
-            let times = times(pad, frame);
-            counted.ends(times.map(|(_, age)| age));
-            if let (Some(window), Some((due, age))) = (&left, times) {
-                window.leave(due, age);
-            }
-        }
-        gst::PadProbeReturn::Ok
+    let latency = spec.max_latency();
+    // The instances of trtinfer, each with the last trtinfer that uses it.
+    let networks: BTreeMap<_, _> = description.instances.iter().zip(description.networks()).collect();
+    // The line's own first.
+    let shares: Arc<[Share]> = latency.map_or_else(Arc::default, |latency| {
+        let of_networks = networks.keys().map(|name| Share::of_instance(name, latency.nseconds()));
+        std::iter::once(Share::of_line(latency.nseconds())).chain(of_networks).collect()
     });
-    let (Some(queue), Some(latency), Some(window)) = (queue, spec.max_latency(), window) else { return };
+    let (counted, left) = (Arc::clone(lateness), Arc::clone(&shares));
+    each_frame(end, move |times| {
+        counted.ends(times.map(|(_, age)| age));
+        if let (Some((due, age)), [line, networks @ ..]) = (times, &*left) {
+            line.leave(due, age);
+            networks.iter().for_each(|network| network.are_past(due));
+        }
+    });
+    let (Some(queue), Some(latency)) = (queue, latency) else { return };
+    for (share, network) in (1..).zip(networks.values()) {
+        let (Some(pad), left) = (network.static_pad("src"), Arc::clone(&shares)) else { continue };
+        each_frame(&pad, move |times| {
+            if let Some((due, age)) = times {
+                left[share].leave(due, age);
+            }
+        });
+    }
+    choose(queue, latency, shares, lateness);
+}
+
+/// Has frames of the queue wait for their places, drops those that would be too late, and has `lateness` count them.
+fn choose(queue: &gst::Element, latency: ClockTime, shares: Arc<[Share]>, lateness: &Arc<Lateness>) {
     let (Some(sink), Some(src)) = (queue.static_pad("sink"), queue.static_pad("src")) else { return };
     let counted = Arc::clone(lateness);
-    sink.add_probe(gst::PadProbeType::BUFFER, move |_, _| {
-        counted.comes();
-        gst::PadProbeReturn::Ok
-    });
+    each_frame(&sink, move |_| counted.comes());
     let (counted, queue) = (Arc::clone(lateness), queue.downgrade());
     let kinds = gst::PadProbeType::BUFFER | gst::PadProbeType::EVENT_FLUSH;
     src.add_probe(kinds, move |pad, info| {
         match &info.data {
             Some(gst::PadProbeData::Buffer(frame)) => {
-                let waited = window.wait(|| !pad.pad_flags().contains(gst::PadFlags::FLUSHING));
+                let runs = || !pad.pad_flags().contains(gst::PadFlags::FLUSHING);
+                let waited = shares.iter().filter(|share| share.wait(runs)).count() > 0;
                 let Some(queue) = queue.upgrade() else { return gst::PadProbeReturn::Ok };
                 let waiting = u64::from(queue.property::<u32>("current-level-buffers"));
                 let times = times(pad, frame);
                 if !counted.leaves(times.map(|(_, age)| age), waiting, waited, latency.nseconds()) {
                     return gst::PadProbeReturn::Drop;
                 }
-                if let Some((due, _)) = times {
-                    window.enter(due);
-                }
+                shares.iter().for_each(|share| share.enter(times.map(|(due, _)| due)));
             }
             Some(gst::PadProbeData::Event(event)) if event.type_() == gst::EventType::FlushStop => {
                 counted.flush();
-                window.flush();
+                shares.iter().for_each(Share::flush);
             }
             _ => (),
+        }
+        gst::PadProbeReturn::Ok
+    });
+}
+
+/// Calls `seen` with the `times` of each frame that passes a pad.
+fn each_frame(pad: &gst::Pad, seen: impl Fn(Option<(u64, u64)>) + Send + Sync + 'static) {
+    pad.add_probe(gst::PadProbeType::BUFFER, move |pad, info| {
+        if let Some(gst::PadProbeData::Buffer(frame)) = &info.data {
+            seen(times(pad, frame));
         }
         gst::PadProbeReturn::Ok
     });

@@ -272,7 +272,7 @@ fn watch(
     }
     let results = outputs.clone();
     if let Some(pad) = built.sink.static_pad("sink") {
-        live::watch(spec, built.newest.as_ref(), &pad, &shared.lateness);
+        live::watch(spec, &built.description, built.newest.as_ref(), &pad, &shared.lateness);
         let (shared, frames) = (Arc::clone(shared), Arc::clone(frames));
         let kinds = gst::PadProbeType::BUFFER | gst::PadProbeType::EVENT_DOWNSTREAM;
         pad.add_probe(kinds, move |pad, info| {

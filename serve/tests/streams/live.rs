@@ -1,6 +1,6 @@
 //! Live sources whose line is too slow for them, and files that are paced as one.
 
-use cudainfer_tests::{run, scratch, until};
+use cudainfer_tests::{model, run, scratch, until};
 
 use crate::fleet::{ends, ends_undisturbed, fleet, frames_come, of};
 
@@ -29,6 +29,29 @@ fn a_camera_that_is_too_fast_for_its_line_loses_frames_and_stays_up_to_date() {
     });
     assert_eq!(of(&fleet, "all").dropped, 0);
     assert_eq!(of(&fleet, "bystander").dropped, 0);
+    ends_undisturbed(&fleet);
+}
+
+#[test]
+fn a_line_that_is_slow_after_its_network_takes_no_turns_of_the_others() {
+    let source = |name: &str, rate: u32, more: &str| {
+        format!(
+            "[[source]]\nname = \"{name}\"\nuri = \"test://ball?width=64&height=48&rate={rate}\"\npipeline = \"turns\"\n{more}\n"
+        )
+    };
+    let line = format!(
+        "[pipeline.turns]\nline = \"fusedpreproc ! trtinfer model={} ! gpunms ! identity name=after\"\n",
+        model("detector")
+    );
+    let slow = "override = { \"after.sleep-time\" = 1000000 }\nrestart = { stall = 60 }";
+    let fleet = fleet(&(line + &source("quick", 20, "") + &source("slow", 20, slow)));
+    frames_come(&fleet, "slow", 8);
+    let (quick, slow) = (of(&fleet, "quick"), of(&fleet, "slow"));
+    assert!(slow.dropped > 4 * slow.frames, "{slow:?}");
+    assert!(quick.frames > 4 * slow.frames, "{quick:?}, {slow:?}");
+    for status in [quick, slow] {
+        assert!(status.restarts.is_empty() && status.last_error.is_none(), "{status:?}");
+    }
     ends_undisturbed(&fleet);
 }
 
