@@ -25,27 +25,34 @@ use serde_json::Value;
 
 /// The first 30 frames of vtest.avi, decoded, so that a test need not decode what it does not look at.
 fn video() -> String {
-    static VIDEO: LazyLock<PathBuf> = LazyLock::new(|| {
-        let path = cudainfer_tests::scratch("video").join("first-30.mkv");
-        let pipeline = TestPipeline::new(&format!(
-            "filesrc location={} ! decodebin ! identity name=cut eos-after=31 ! matroskamux ! filesink location={}",
-            cudainfer_tests::fetched("video/vtest.avi"),
-            path.display()
-        ));
-        // The decoder still lets out a late frame after identity has ended the stream.
-        let count = AtomicU32::new(0);
-        pipeline.element("cut").static_pad("src").unwrap().add_probe(
-            gst::PadProbeType::BUFFER,
-            move |_, _| {
-                let late = count.fetch_add(1, Ordering::Relaxed) >= 30;
-                if late { gst::PadProbeReturn::Drop } else { gst::PadProbeReturn::Ok }
-            },
-        );
-        pipeline.play();
-        pipeline.wait().succeeds();
-        path
-    });
+    static VIDEO: LazyLock<PathBuf> = LazyLock::new(|| first_frames(30));
     VIDEO.display().to_string()
+}
+
+/// The first six: for networks that take long.
+fn short_video() -> String {
+    static VIDEO: LazyLock<PathBuf> = LazyLock::new(|| first_frames(6));
+    VIDEO.display().to_string()
+}
+
+/// The first frames of the video that scripts/setup fetches, in a file.
+fn first_frames(count: u32) -> PathBuf {
+    let path = cudainfer_tests::scratch("video").join(format!("first-{count}.mkv"));
+    let pipeline = TestPipeline::new(&format!(
+        "filesrc location={} ! decodebin ! identity name=cut eos-after={} ! matroskamux ! filesink location={}",
+        cudainfer_tests::fetched("video/vtest.avi"),
+        count + 1,
+        path.display()
+    ));
+    // The decoder still lets out a late frame after identity has ended the stream.
+    let passed = AtomicU32::new(0);
+    pipeline.element("cut").static_pad("src").unwrap().add_probe(gst::PadProbeType::BUFFER, move |_, _| {
+        let late = passed.fetch_add(1, Ordering::Relaxed) >= count;
+        if late { gst::PadProbeReturn::Drop } else { gst::PadProbeReturn::Ok }
+    });
+    pipeline.play();
+    pipeline.wait().succeeds();
+    path
 }
 
 /// The lines that inferpublish wrote.

@@ -21,7 +21,7 @@ struct Posted {
 struct Hook {
     url: String,
     posted: Arc<Mutex<Vec<Posted>>>,
-    /// Whether requests get no answer.
+    /// Whether requests get no answer; their connections are closed when it does not hang any more.
     hangs: Arc<AtomicBool>,
 }
 
@@ -66,7 +66,10 @@ fn serve(connection: TcpStream, posted: &Mutex<Vec<Posted>>, first: &[u16], hang
             posted.len() - 1
         };
         if hangs.load(Ordering::Relaxed) {
-            std::thread::park();
+            while hangs.load(Ordering::Relaxed) {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            return;
         }
         let status = first.get(number).copied().unwrap_or(204);
         write!(connection, "HTTP/1.1 {status} x\r\ncontent-length: 0\r\n\r\n").unwrap();

@@ -192,17 +192,29 @@ fn two_streams_in_one_process_do_not_mix() {
 #[test]
 fn every_tracker_gives_the_same_results_every_time() {
     let folder = scratch("trackers");
-    let nanodet = fetched("models/nanodet.onnx");
-    for algorithm in Algorithm::ALL {
-        let run = |name: &str| {
-            published(
-                &folder.join(name),
-                &format!(
-                    "fusedpreproc ! trtinfer model={nanodet} ! gpunms classes=person ! tracker algorithm={algorithm}"
-                ),
+    let names = |algorithm| [1, 2].map(|time| folder.join(format!("{algorithm}-{time}")));
+    let branches: Vec<String> = Algorithm::ALL
+        .into_iter()
+        .flat_map(|algorithm| names(algorithm).map(|path| (algorithm, path)))
+        .map(|(algorithm, path)| {
+            format!(
+                "found. ! queue ! tracker algorithm={algorithm} ! inferpublish location={} ! fakesink",
+                path.display()
             )
-        };
-        assert!(run("first") == run("second"), "{algorithm}");
+        })
+        .collect();
+    run(&format!(
+        "filesrc location={} ! matroskademux ! videoconvert ! fusedpreproc ! trtinfer model={} ! gpunms classes=person \
+         ! tee name=found {}",
+        video(),
+        fetched("models/nanodet.onnx"),
+        branches.join(" ")
+    ))
+    .succeeds();
+    for algorithm in Algorithm::ALL {
+        let [first, second] = names(algorithm).map(|path| steady(&std::fs::read_to_string(path).unwrap()));
+        assert!(first.lines().count() == 30 && first.contains("\"track\""), "{algorithm}: {first}");
+        assert!(first == second, "{algorithm}");
     }
 }
 
