@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::browser::{Page, installed};
-use crate::service::{Service, configuration};
+use crate::service::{Service, configuration, configuration_of};
 
 /// Counts the pictures that came of each camera, the requests for them at a time, and the decoded pictures that are not released.
 const COUNTING: &str = "
@@ -174,6 +174,32 @@ fn zones_that_somebody_else_changes_are_shown_and_are_drawn_once() {
         page.evaluate("document.querySelectorAll('main script, main img:not([alt])').length"),
         json!(0)
     );
+}
+
+#[test]
+fn zones_of_the_pipeline_are_named_and_drawn_in_the_picture_until_others_are_saved() {
+    let Some(chromium) = installed() else { return eprintln!("skipped: there is no chromium") };
+    let text = configuration_of("own-zones", "");
+    let text = text.replace(
+        "zonecount units=fraction",
+        "zonecount units=fraction zones=\"lobby=polygon:0,0,1,0,1,1,0,1;stairs=line:0,0.5,1,0.5\"",
+    );
+    let given = "zones = [{ name = 'all', kind = 'polygon', points = [[0, 0], [1, 0], [1, 1], [0, 1]] }]\nzone-units = 'fraction'\n";
+    assert!(text.contains(given), "{text}");
+    let service = Service::start(&text.replace(given, ""));
+    service.plays("door");
+    let mut page = Page::open_with(
+        chromium,
+        &format!("{}/#/camera/door", service.url),
+        "
+        window.asked = []; const ask = window.fetch;
+        window.fetch = (path, options) => { window.asked.push(path); return ask(path, options); };",
+    );
+    page.wait("document.querySelector('#pipeline-zones').textContent.includes('lobby, stairs')");
+    page.wait("window.asked.filter((path) => path.includes('live.jpg')).at(-1)?.includes('zones=true')");
+    service.enter(&["own"]);
+    page.wait("document.querySelectorAll('#zones li').length === 1 && document.querySelector('#pipeline-zones').textContent === ''");
+    page.wait("window.asked.filter((path) => path.includes('live.jpg')).at(-1).includes('zones=false')");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Duration;
 
 use cudainfer_tests::{TestPipeline, model, root, run, scratch};
 use gst::prelude::*;
@@ -212,6 +213,43 @@ fn a_live_source_has_the_time_at_which_its_frames_came_and_their_lag() {
     assert!(published("").iter().all(|record| record["lag"].is_null()), "a source that waits is never late");
 }
 
+/// Frames that pass `element` say that they were taken at this time (ns) of this clock, and at their timestamps after it.
+fn take(element: &gst::Element, clock: &str, ns: u64) {
+    let clock = gst::Caps::new_empty_simple(clock);
+    element.static_pad("src").unwrap().add_probe(gst::PadProbeType::BUFFER, move |_, info| {
+        if let Some(gst::PadProbeData::Buffer(buffer)) = &mut info.data {
+            let time = gst::ClockTime::from_nseconds(ns) + buffer.pts().unwrap();
+            gst::ReferenceTimestampMeta::add(buffer.make_mut(), &clock, time, gst::ClockTime::NONE);
+        }
+        gst::PadProbeReturn::Ok
+    });
+}
+
+#[test]
+fn a_camera_whose_clock_is_wrong_is_warned_of_once_and_a_recording_is_not() {
+    let path = scratch("clocks").join("out.jsonl");
+    let warnings = |live: &str, hours_ago: u64| {
+        let pipeline = TestPipeline::new(&format!(
+            "videotestsrc num-buffers=3 {live} ! {FRAMES} ! identity name=camera ! inferpublish location={} ! fakesink",
+            path.display()
+        ));
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        let taken = now - Duration::from_secs(3600 * hours_ago);
+        take(&pipeline.element("camera"), "timestamp/x-unix", u64::try_from(taken.as_nanos()).unwrap());
+        pipeline.play();
+        let report = pipeline.wait().succeeds();
+        pipeline.stop();
+        assert_eq!(lines(&path).len(), 3);
+        report.warnings
+    };
+    let said = warnings("is-live=true", 2);
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].contains("7200 s apart") || said[0].contains("7199 s apart"), "{said:?}");
+    assert!(said[0].contains("add-reference-timestamp-meta"), "{said:?}");
+    assert!(warnings("is-live=true", 0).is_empty(), "its clock is right");
+    assert!(warnings("", 2).is_empty(), "what is no camera was taken when it says");
+}
+
 #[test]
 fn the_time_is_that_of_the_frames_reference_and_the_source_the_stream_unless_it_is_named() {
     for (source, caps) in [("", "timestamp/x-ntp"), ("source=gate", "timestamp/x-unix")] {
@@ -221,20 +259,9 @@ fn the_time_is_that_of_the_frames_reference_and_the_source_the_stream_unless_it_
              ! inferpublish {source} location={} ! fakesink",
             path.display()
         ));
-        let caps = gst::Caps::new_empty_simple(caps);
         let unix = 1_614_834_367_123_456_789;
         let ns = if source.is_empty() { unix + 2_208_988_800_000_000_000 } else { unix };
-        pipeline.element("clock").static_pad("src").unwrap().add_probe(
-            gst::PadProbeType::BUFFER,
-            move |_, info| {
-                if let Some(gst::PadProbeData::Buffer(buffer)) = &mut info.data {
-                    let pts = buffer.pts().unwrap();
-                    let time = gst::ClockTime::from_nseconds(ns) + pts;
-                    gst::ReferenceTimestampMeta::add(buffer.make_mut(), &caps, time, gst::ClockTime::NONE);
-                }
-                gst::PadProbeReturn::Ok
-            },
-        );
+        take(&pipeline.element("clock"), caps, ns);
         pipeline.play();
         pipeline.wait().succeeds();
         let stream = pipeline.element("camera").static_pad("src").unwrap().stream_id().unwrap();

@@ -365,3 +365,28 @@ fn frames_without_objects_and_in_any_format_pass() {
         .succeeds();
     }
 }
+
+#[test]
+fn without_zones_a_warning_says_that_nothing_is_counted_until_they_come() {
+    let pipeline = TestPipeline::new(&format!(
+        "videotestsrc num-buffers=10 ! {FRAMES} ! identity name=scene ! tracker ! zonecount name=count zones=none ! fakesink name=out"
+    ));
+    // They come with the fourth frame, in the yard before anybody is.
+    let count = pipeline.element("count");
+    play(&pipeline, move |frame| {
+        if frame == 3 {
+            count.set_property("zones", ZONES);
+        }
+        walker(frame)
+    });
+    let seen = pipeline.collect("out");
+    pipeline.play();
+    let report = pipeline.wait().succeeds();
+    assert_eq!(report.warnings, ["count: there are no zones, so nothing is counted until some are set"]);
+    let states = reported(&seen);
+    let zones: Vec<usize> = states.iter().map(|(zones, _)| zones.len()).collect();
+    assert_eq!(zones, [0, 0, 0, 2, 2, 2, 2, 2, 2, 2]);
+    let left = states.iter().flat_map(|(_, events)| events).filter(|event| event.zone == "yard").count();
+    assert!(left >= 1, "{states:?}");
+    assert_eq!(number(&counts(&pipeline)[1], "left"), 1);
+}
