@@ -194,7 +194,7 @@ fn every_tracker_gives_the_same_results_every_time() {
     let folder = scratch("trackers");
     let names = |algorithm| [1, 2].map(|time| folder.join(format!("{algorithm}-{time}")));
     let branches: Vec<String> = Algorithm::ALL
-        .into_iter()
+        .iter()
         .flat_map(|algorithm| names(algorithm).map(|path| (algorithm, path)))
         .map(|(algorithm, path)| {
             format!(
