@@ -9,6 +9,7 @@ FILTER is a part of the tests' names, as in `cargo test`. What the programs prin
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import re
 import shutil
@@ -17,8 +18,9 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 from cudainfer_tools.gpu import programs
 from cudainfer_tools.repository import ROOT
@@ -51,12 +53,15 @@ LEFT_OUT = {
 }
 # Of the engine's random networks, as many as a tool is through with in minutes.
 NETWORKS = {"memcheck": "24", "racecheck": "4", "initcheck": "24", "synccheck": "24"}
-# No program needs longer; one that does hangs.
+# No program needs longer, nor a module of tests under a tool; one that does hangs.
 LIMIT_S = 600
+# The tool's work is the processor's for the most part: so many modules share the GPU at a time.
+LANES = 4
 RESULT = re.compile(r"^test result: .*?(\d+) passed; (\d+) failed", re.MULTILINE)
 # A test that finds that this machine lacks what it needs reports it: the harness knows no such end.
 SKIPPED = re.compile(r"\bskipped: (.*)$", re.MULTILINE)
-FOUND = re.compile(r"^=+ (?:ERROR|RACECHECK) SUMMARY: (.*)$", re.MULTILINE)
+FOUND = re.compile(r"^=+ (?:ERROR|RACECHECK) SUMMARY: (\d+) .*$", re.MULTILINE)
+LISTED = re.compile(r"^(\S+): test$", re.MULTILINE)
 
 
 class Result(NamedTuple):
@@ -68,9 +73,9 @@ class Result(NamedTuple):
     skipped: int = 0
 
 
-def run(command: list[str], env: dict[str, str] | None = None) -> tuple[bool, str]:
-    """Whether it ended well, and its output, which is also printed as it comes."""
-    print("==", " ".join(command), flush=True)
+def run(command: list[str], env: dict[str, str] | None = None, to: TextIO = sys.stdout) -> tuple[bool, str]:
+    """Whether it ended well, and its output, which is also written as it comes."""
+    print("==", " ".join(command), flush=True, file=to)
     process = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
@@ -89,7 +94,7 @@ def run(command: list[str], env: dict[str, str] | None = None) -> tuple[bool, st
         assert process.stdout is not None
         for line in process.stdout:
             lines.append(line)
-            print(line, end="", flush=True)
+            print(line, end="", flush=True, file=to)
     except KeyboardInterrupt:
         os.killpg(process.pid, signal.SIGKILL)
         raise
@@ -124,18 +129,50 @@ def sanitizer() -> str | None:
     return shutil.which("compute-sanitizer") or (str(own) if own.exists() else None)
 
 
+def by_module(listed: str, filters: list[str], left_out: list[str]) -> list[list[str]]:
+    """The names of the tests that a program lists, those of a module together."""
+    modules: dict[str, list[str]] = {}
+    for name in LISTED.findall(listed):
+        wanted = not filters or any(part in name for part in filters)
+        if wanted and not any(part in name for part in left_out):
+            modules.setdefault(name.rpartition("::")[0], []).append(name)
+    return list(modules.values())
+
+
 def sanitized(tool: str, checker: str, name: str, path: Path, filters: list[str], left_out: list[str]) -> Result:
-    """The same of a program's tests under one of the sanitizer's tools, which counts as one test."""
+    """The same of a program's tests under one of the sanitizer's tools; each module counts as one test."""
+    listed = subprocess.run([path, "--list", "--ignored"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    modules = by_module(listed, filters, left_out)
     # Tests ask for what the driver must refuse, and look at its answer themselves.
     command = [checker, "--tool", tool, "--report-api-errors", "no", "--error-exitcode", "99", str(path), *OPTIONS]
-    skipped = [word for test in left_out for word in ("--skip", test)]
-    good, output = run([*command, *filters, *skipped], {"CUDAINFER_NETWORKS": NETWORKS[tool]})
-    match, found = RESULT.search(output), FOUND.search(output)
-    good = good and match is not None and found is not None
-    said = f"{name}, {tool}: {match[1] if match else 'not all'} tests, {found[1] if found else 'no summary'}"
+    show = threading.Lock()
+
+    def of_module(tests: list[str]) -> tuple[bool, str]:
+        shown = io.StringIO()
+        done = run([*command, "--exact", *tests], {"CUDAINFER_NETWORKS": NETWORKS[tool]}, shown)
+        with show:
+            print(shown.getvalue(), end="", flush=True)
+        return done
+
+    with ThreadPoolExecutor(LANES) as lanes:
+        return summed(f"{name}, {tool}", modules, list(lanes.map(of_module, modules)), left_out)
+
+
+def summed(what: str, modules: list[list[str]], done: list[tuple[bool, str]], left_out: list[str]) -> Result:
+    """What became of the modules' tests under a tool."""
+    tests, errors, bad = 0, 0, []
+    for names, (good, output) in zip(modules, done, strict=True):
+        ended, found = RESULT.search(output), FOUND.search(output)
+        tests += int(ended[1]) if ended else 0
+        errors += int(found[1]) if found else 0
+        if not (good and ended and found):
+            bad.append((names[0].rpartition("::")[0] or names[0]) + ("" if ended else " did not end"))
+    said = f"{what}: {tests} tests, {errors} errors"
+    if bad:
+        said += f" (bad: {', '.join(bad)})"
     if left_out:
         said += f" (left out: {', '.join(left_out)})"
-    return Result(said, int(good), int(not good))
+    return Result(said, len(modules) - len(bad), len(bad))
 
 
 def main() -> int:
