@@ -110,13 +110,15 @@ fn overload(round: usize, seconds: f64) {
     let mut times: Vec<Duration> = during.iter().filter_map(|one| took(one)).collect();
     times.sort();
     let part = |part: usize| times[(times.len() - 1) * part / 100].as_secs_f64() * 1e3;
-    // The last frame after the relief that was lost, or later than is announced.
-    let late = pushed
-        .iter()
-        .filter(|(_, at)| *at >= relieved)
-        .rev()
-        .find(|one| took(one).is_none_or(|t| t > announced));
-    let recovery = late.map_or(0.0, |(_, at)| (*at - relieved).as_secs_f64());
+    // Until the first second in which no frame is lost, or later than is announced.
+    let after: Vec<_> = pushed.iter().filter(|(_, at)| *at >= relieved).collect();
+    let in_time = |one: &(u64, Instant)| took(one).is_some_and(|took| took <= announced);
+    let second = |begin: Instant| {
+        after.iter().filter(move |(_, at)| (begin..begin + Duration::from_secs(1)).contains(at))
+    };
+    let is_whole = |begin: Instant| after.last().is_some_and(|(_, at)| *at >= begin + Duration::from_secs(1));
+    let recovered = after.iter().find(|(_, at)| is_whole(*at) && second(*at).all(|one| in_time(one)));
+    let recovery = recovered.map(|(_, at)| (*at - relieved).as_secs_f64());
     println!(
         "{}",
         json!({"what": "overload", "round": round, "run_ms": run.as_secs_f64() * 1e3, "sent": sent, "times": TIMES,

@@ -1,5 +1,6 @@
 //! How late the frames of a live stream come to the end of its line, and how many are dropped before it.
 
+use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,8 @@ use crate::unpoisoned::lock;
 const WINDOW: Duration = Duration::from_secs(10);
 /// The log has the same warning once in this time.
 const WARNED_AGAIN: Duration = Duration::from_secs(60);
+/// So many timestamps of dropped frames are remembered while none leaves the queue.
+const MANY: usize = 64;
 /// The part of the frames that a line may drop, by a hiccup of the machine, without a warning.
 const ALLOWED: f64 = 0.02;
 
@@ -18,10 +21,9 @@ pub(super) struct Lateness(Mutex<Counts>);
 
 #[derive(Clone, Debug, Default)]
 struct Counts {
-    /// Frames of this run before the queue, and after it.
-    came: u64,
-    left: u64,
-    /// Frames of this run that the queue had dropped when one left it last.
+    /// The timestamps of the frames that have come to the queue and have not left it; some of them it has dropped.
+    came: VecDeque<Option<gst::ClockTime>>,
+    /// Frames of this run that the queue has dropped.
     overrun: u64,
     /// Frames of this run that were too late when they left.
     late: u64,
@@ -51,20 +53,38 @@ impl Lateness {
             Counts { dropped: counts.dropped + counts.of_run(), peak: counts.peak, ..Counts::default() };
     }
 
-    /// A frame comes to the queue.
-    pub fn comes(&self) {
-        lock(&self.0).came += 1;
+    /// A frame with this timestamp comes to the queue, which holds up to `most` others.
+    pub fn comes(&self, pts: Option<gst::ClockTime>, most: usize) {
+        let mut counts = lock(&self.0);
+        counts.came.push_back(pts);
+        // Beside the others in the queue there are this one, and one that may have left it and waits for its place.
+        if counts.came.len() > MANY.max(most + 2) {
+            let dropped = 1..counts.came.len() - most - 1;
+            counts.overrun += dropped.len() as u64;
+            counts.came.drain(dropped);
+        }
     }
 
-    /// A frame of this age (ns) leaves the queue, in which others still wait. Returns whether it goes on: it does not if a newer
-    /// one waits and it would be older than `most` at the end of the line, or had to wait until the line took another.
-    pub fn leaves(&self, age: Option<u64>, waiting: u64, waited: bool, most: u64) -> bool {
+    /// A frame with this timestamp and of this age (ns) leaves the queue; `newer` is whether others still wait there. Returns
+    /// whether it goes on: it does not if a newer one waits and it would be older than `most` at the end of the line, or had to
+    /// wait until the line took another.
+    pub fn leaves(
+        &self,
+        pts: Option<gst::ClockTime>,
+        age: Option<u64>,
+        newer: bool,
+        waited: bool,
+        most: u64,
+    ) -> bool {
         let mut counts = lock(&self.0);
-        counts.left += 1;
-        counts.overrun = counts.overrun.max(counts.came.saturating_sub(counts.left + waiting));
+        // Those before it were dropped.
+        let before = counts.came.iter().position(|came| *came == pts).unwrap_or(0);
+        counts.overrun += before as u64;
+        let gone = counts.came.len().min(before + 1);
+        counts.came.drain(..gone);
         let Some(age) = age else { return true };
         counts.age = age;
-        let late = waiting > 0 && (waited || age.saturating_add(counts.line) > most);
+        let late = newer && (waited || age.saturating_add(counts.line) > most);
         counts.late += u64::from(late);
         !late
     }
@@ -154,28 +174,57 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
+    fn at_frame(number: u64) -> Option<gst::ClockTime> {
+        Some(gst::ClockTime::from_mseconds(number))
+    }
+
     #[test]
     fn frames_that_the_queue_drops_and_those_that_are_too_late_are_counted() {
         let lateness = Lateness::default();
-        (0..10).for_each(|_| lateness.comes());
-        assert!(lateness.leaves(Some(0), 3, false, SECOND), "six of ten were dropped by the queue");
+        (0..10).for_each(|number| lateness.comes(at_frame(number), 3));
+        assert!(
+            lateness.leaves(at_frame(6), Some(0), true, false, SECOND),
+            "six of ten were dropped by the queue"
+        );
         assert_eq!(lateness.dropped(), 6);
         lateness.ends(Some(SECOND / 2));
-        assert!(!lateness.leaves(Some(SECOND * 6 / 10), 2, false, SECOND), "it would be 1.1 s late");
-        assert_eq!(lateness.dropped(), 7);
-        assert!(lateness.leaves(Some(SECOND * 4 / 10), 1, false, SECOND));
-        assert!(lateness.leaves(Some(SECOND * 9), 0, true, SECOND), "the newest one goes on, however late");
-        assert_eq!((lateness.dropped(), lateness.lag()), (7, Some(0.5)));
         assert!(
-            !lateness.leaves(Some(SECOND / 10), 1, true, SECOND),
+            !lateness.leaves(at_frame(7), Some(SECOND * 6 / 10), true, false, SECOND),
+            "it would be 1.1 s late"
+        );
+        assert_eq!(lateness.dropped(), 7);
+        assert!(lateness.leaves(at_frame(8), Some(SECOND * 4 / 10), true, false, SECOND));
+        assert!(
+            lateness.leaves(at_frame(9), Some(SECOND * 9), false, true, SECOND),
+            "the newest one goes on, however late"
+        );
+        assert_eq!((lateness.dropped(), lateness.lag()), (7, Some(0.5)));
+        lateness.comes(at_frame(10), 3);
+        assert!(
+            !lateness.leaves(at_frame(10), Some(SECOND / 10), true, true, SECOND),
             "a newer one is there, and the line has room for one"
         );
-        lateness.comes();
+        lateness.comes(at_frame(11), 3);
         lateness.flush();
         assert_eq!(lateness.dropped(), 8, "a flush drops nothing for want of time");
         lateness.begin();
         assert_eq!((lateness.dropped(), lateness.lag()), (8, None), "another run goes on counting");
-        assert!(lateness.leaves(None, 2, true, SECOND), "without a timestamp nothing is known");
+        lateness.comes(None, 3);
+        assert!(lateness.leaves(None, None, true, true, SECOND), "without a timestamp nothing is known");
+    }
+
+    #[test]
+    fn what_a_queue_drops_before_a_line_that_stands_still_is_counted_in_bounded_memory() {
+        let lateness = Lateness::default();
+        (0..10_000).for_each(|number| lateness.comes(at_frame(number), 3));
+        assert!(lock(&lateness.0).came.len() <= MANY);
+        // The first had left the queue before the line stood still; three are in the queue.
+        assert!(lateness.leaves(at_frame(0), None, true, false, SECOND));
+        assert!(lateness.leaves(at_frame(9_997), None, true, false, SECOND));
+        assert_eq!(lateness.dropped(), 9_996);
+        assert!(lateness.leaves(at_frame(9_998), None, true, false, SECOND));
+        assert!(lateness.leaves(at_frame(9_999), None, false, false, SECOND));
+        assert_eq!((lateness.dropped(), lock(&lateness.0).came.len()), (9_996, 0));
     }
 
     #[test]
@@ -186,9 +235,9 @@ mod tests {
         // 10 of 30 frames a second end.
         let work = |seconds: u64| {
             (0..30 * seconds).for_each(|i| {
-                lateness.comes();
+                lateness.comes(at_frame(i), 3);
                 if i % 3 == 2 {
-                    assert!(lateness.leaves(Some(0), 0, false, SECOND));
+                    assert!(lateness.leaves(at_frame(i), Some(0), false, false, SECOND));
                 }
             })
         };

@@ -113,7 +113,7 @@ pub(super) fn watch(
         std::iter::once(Share::of_line(latency.nseconds())).chain(of_networks).collect()
     });
     let (counted, left) = (Arc::clone(lateness), Arc::clone(&shares));
-    each_frame(end, move |times| {
+    each_frame(end, move |_, times| {
         counted.ends(times.map(|(_, age)| age));
         if let (Some((due, age)), [line, networks @ ..]) = (times, &*left) {
             line.leave(due, age);
@@ -123,7 +123,7 @@ pub(super) fn watch(
     let (Some(queue), Some(latency)) = (queue, latency) else { return };
     for (share, network) in (1..).zip(networks.values()) {
         let (Some(pad), left) = (network.static_pad("src"), Arc::clone(&shares)) else { continue };
-        each_frame(&pad, move |times| {
+        each_frame(&pad, move |_, times| {
             if let Some((due, age)) = times {
                 left[share].leave(due, age);
             }
@@ -136,7 +136,7 @@ pub(super) fn watch(
 fn choose(queue: &gst::Element, latency: ClockTime, shares: Arc<[Share]>, lateness: &Arc<Lateness>) {
     let (Some(sink), Some(src)) = (queue.static_pad("sink"), queue.static_pad("src")) else { return };
     let counted = Arc::clone(lateness);
-    each_frame(&sink, move |_| counted.comes());
+    each_frame(&sink, move |frame, _| counted.comes(frame.pts(), WAITING as usize));
     let (counted, queue) = (Arc::clone(lateness), queue.downgrade());
     let kinds = gst::PadProbeType::BUFFER | gst::PadProbeType::EVENT_FLUSH;
     src.add_probe(kinds, move |pad, info| {
@@ -145,9 +145,10 @@ fn choose(queue: &gst::Element, latency: ClockTime, shares: Arc<[Share]>, latene
                 let runs = || !pad.pad_flags().contains(gst::PadFlags::FLUSHING);
                 let waited = shares.iter().filter(|share| share.wait(runs)).count() > 0;
                 let Some(queue) = queue.upgrade() else { return gst::PadProbeReturn::Ok };
-                let waiting = u64::from(queue.property::<u32>("current-level-buffers"));
+                let newer = queue.property::<u32>("current-level-buffers") > 0;
                 let times = times(pad, frame);
-                if !counted.leaves(times.map(|(_, age)| age), waiting, waited, latency.nseconds()) {
+                let age = times.map(|(_, age)| age);
+                if !counted.leaves(frame.pts(), age, newer, waited, latency.nseconds()) {
                     return gst::PadProbeReturn::Drop;
                 }
                 shares.iter().for_each(|share| share.enter(times.map(|(due, _)| due)));
@@ -162,11 +163,11 @@ fn choose(queue: &gst::Element, latency: ClockTime, shares: Arc<[Share]>, latene
     });
 }
 
-/// Calls `seen` with the `times` of each frame that passes a pad.
-fn each_frame(pad: &gst::Pad, seen: impl Fn(Option<(u64, u64)>) + Send + Sync + 'static) {
+/// Calls `seen` with each frame that passes a pad, and its `times`.
+fn each_frame(pad: &gst::Pad, seen: impl Fn(&gst::BufferRef, Option<(u64, u64)>) + Send + Sync + 'static) {
     pad.add_probe(gst::PadProbeType::BUFFER, move |pad, info| {
         if let Some(gst::PadProbeData::Buffer(frame)) = &info.data {
-            seen(times(pad, frame));
+            seen(frame, times(pad, frame));
         }
         gst::PadProbeReturn::Ok
     });
