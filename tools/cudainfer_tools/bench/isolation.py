@@ -28,7 +28,7 @@ def main() -> None:
     file = ROOT / "benches" / "results" / f"isolation-{datetime.date.today().isoformat()}.jsonl"
     header = {
         "processor": processor(),
-        "cores": os.cpu_count(),
+        "cores": len(os.sched_getaffinity(0)),
         "commit": commit(),
         "profile": given.profile,
         "load": os.getloadavg()[1],
