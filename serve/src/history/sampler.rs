@@ -10,7 +10,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::History;
 use super::entry::{Entry, ProcessSample, Sample, StreamSample};
-use super::gpu::GpuLoad;
+use super::gpu::load_of_busiest;
 use super::note::Notes;
 use crate::log;
 use crate::time::milliseconds;
@@ -58,11 +58,9 @@ impl Sampler {
         let (stop, stopped) = channel::<()>();
         let (own, own_notes) = (Arc::clone(&last), Arc::clone(notes));
         let work = move || {
-            let gpu = GpuLoad::new();
             while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(INTERVAL) {
                 let Some(counts) = counts() else { return };
-                let load = gpu.busiest();
-                lock(&own).note(&own_notes, counts, load);
+                lock(&own).note(&own_notes, counts, load_of_busiest());
             }
         };
         if let Err(e) = std::thread::Builder::new().name("samples".to_owned()).spawn(work) {
