@@ -10,7 +10,7 @@ use crate::unpoisoned::lock;
 const WINDOW: Duration = Duration::from_secs(10);
 /// The log has the same warning once in this time.
 const WARNED_AGAIN: Duration = Duration::from_secs(60);
-/// So many timestamps of dropped frames are remembered while none leaves the queue.
+/// At most this number of timestamps is remembered while no frame leaves the queue.
 const MANY: usize = 64;
 /// The part of the frames that a line may drop, by a hiccup of the machine, without a warning.
 const ALLOWED: f64 = 0.02;

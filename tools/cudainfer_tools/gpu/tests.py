@@ -55,7 +55,7 @@ LEFT_OUT = {
 NETWORKS = {"memcheck": "24", "racecheck": "4", "initcheck": "24", "synccheck": "24"}
 # No program needs longer, nor a module of tests under a tool; one that does hangs.
 LIMIT_S = 600
-# The tool's work is the processor's for the most part: so many modules share the GPU at a time.
+# How many modules share the GPU: the tool's work is the processor's for the most part.
 LANES = 4
 RESULT = re.compile(r"^test result: .*?(\d+) passed; (\d+) failed", re.MULTILINE)
 # A test that finds that this machine lacks what it needs reports it: the harness knows no such end.
