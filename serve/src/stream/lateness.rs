@@ -1,7 +1,7 @@
 //! How late the frames of a live stream come to the end of its line, and how many are dropped before it.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use crate::unpoisoned::lock;
@@ -19,8 +19,17 @@ const ALLOWED: f64 = 0.02;
 #[derive(Debug, Default)]
 pub(super) struct Lateness(Mutex<Counts>);
 
+/// A run of the pipeline, which counts as long as no other has begun: one that does not stop may go on for a while.
+#[derive(Clone, Debug)]
+pub(super) struct Run {
+    lateness: Arc<Lateness>,
+    number: u64,
+}
+
 #[derive(Clone, Debug, Default)]
 struct Counts {
+    /// The number of this run.
+    run: u64,
     /// The timestamps of the frames that have come to the queue and have not left it; some of them it has dropped.
     came: VecDeque<Option<gst::ClockTime>>,
     /// Frames of this run that the queue has dropped.
@@ -47,15 +56,38 @@ impl Counts {
 
 impl Lateness {
     /// A run of the pipeline begins.
-    pub fn begin(&self) {
+    pub fn begin(self: &Arc<Self>) -> Run {
         let mut counts = lock(&self.0);
-        *counts =
-            Counts { dropped: counts.dropped + counts.of_run(), peak: counts.peak, ..Counts::default() };
+        let (run, dropped, peak) = (counts.run + 1, counts.dropped + counts.of_run(), counts.peak);
+        *counts = Counts { run, dropped, peak, ..Counts::default() };
+        Run { lateness: Arc::clone(self), number: run }
+    }
+
+    /// Frames that were dropped since the stream was added.
+    pub fn dropped(&self) -> u64 {
+        let counts = lock(&self.0);
+        counts.dropped + counts.of_run()
+    }
+
+    /// The largest lag in seconds since this was last called.
+    pub fn take_peak(&self) -> Option<f64> {
+        lock(&self.0).peak.take().map(|lag| Duration::from_nanos(lag).as_secs_f64())
+    }
+
+    /// How late the last frame was at the end of the line, in seconds; none before the first one and where times are not known.
+    pub fn lag(&self) -> Option<f64> {
+        lock(&self.0).lag.map(|lag| Duration::from_nanos(lag).as_secs_f64())
+    }
+}
+
+impl Run {
+    fn counts(&self) -> Option<MutexGuard<'_, Counts>> {
+        Some(lock(&self.lateness.0)).filter(|counts| counts.run == self.number)
     }
 
     /// A frame with this timestamp comes to the queue, which holds up to `most` others.
     pub fn comes(&self, pts: Option<gst::ClockTime>, most: usize) {
-        let mut counts = lock(&self.0);
+        let Some(mut counts) = self.counts() else { return };
         counts.came.push_back(pts);
         // Beside the others in the queue there are this one, and one that may have left it and waits for its place.
         if counts.came.len() > MANY.max(most + 2) {
@@ -76,7 +108,7 @@ impl Lateness {
         waited: bool,
         most: u64,
     ) -> bool {
-        let mut counts = lock(&self.0);
+        let Some(mut counts) = self.counts() else { return true };
         // Those before it were dropped.
         let before = counts.came.iter().position(|came| *came == pts).unwrap_or(0);
         counts.overrun += before as u64;
@@ -91,33 +123,18 @@ impl Lateness {
 
     /// The queue was emptied by a flush: what waited in it was not dropped for want of time.
     pub fn flush(&self) {
-        let mut counts = lock(&self.0);
-        let (dropped, lag, peak) = (counts.dropped + counts.of_run(), counts.lag, counts.peak);
-        *counts = Counts { dropped, lag, peak, ..Counts::default() };
+        let Some(mut counts) = self.counts() else { return };
+        let (run, dropped, lag, peak) =
+            (counts.run, counts.dropped + counts.of_run(), counts.lag, counts.peak);
+        *counts = Counts { run, dropped, lag, peak, ..Counts::default() };
     }
 
     /// A frame of this age (ns) has come to the end of the line.
     pub fn ends(&self, age: Option<u64>) {
-        let mut counts = lock(&self.0);
+        let Some(mut counts) = self.counts() else { return };
         counts.lag = age;
         counts.peak = counts.peak.max(age);
         counts.line = age.unwrap_or_default().saturating_sub(counts.age);
-    }
-
-    /// Frames that were dropped since the stream was added.
-    pub fn dropped(&self) -> u64 {
-        let counts = lock(&self.0);
-        counts.dropped + counts.of_run()
-    }
-
-    /// The largest lag in seconds since this was last called.
-    pub fn take_peak(&self) -> Option<f64> {
-        lock(&self.0).peak.take().map(|lag| Duration::from_nanos(lag).as_secs_f64())
-    }
-
-    /// How late the last frame was at the end of the line, in seconds; none before the first one and where times are not known.
-    pub fn lag(&self) -> Option<f64> {
-        lock(&self.0).lag.map(|lag| Duration::from_nanos(lag).as_secs_f64())
     }
 }
 
@@ -180,70 +197,80 @@ mod tests {
 
     #[test]
     fn frames_that_the_queue_drops_and_those_that_are_too_late_are_counted() {
-        let lateness = Lateness::default();
-        (0..10).for_each(|number| lateness.comes(at_frame(number), 3));
+        let lateness = Arc::<Lateness>::default();
+        let run = lateness.begin();
+        (0..10).for_each(|number| run.comes(at_frame(number), 3));
         assert!(
-            lateness.leaves(at_frame(6), Some(0), true, false, SECOND),
+            run.leaves(at_frame(6), Some(0), true, false, SECOND),
             "six of ten were dropped by the queue"
         );
         assert_eq!(lateness.dropped(), 6);
-        lateness.ends(Some(SECOND / 2));
+        run.ends(Some(SECOND / 2));
         assert!(
-            !lateness.leaves(at_frame(7), Some(SECOND * 6 / 10), true, false, SECOND),
+            !run.leaves(at_frame(7), Some(SECOND * 6 / 10), true, false, SECOND),
             "it would be 1.1 s late"
         );
         assert_eq!(lateness.dropped(), 7);
-        assert!(lateness.leaves(at_frame(8), Some(SECOND * 4 / 10), true, false, SECOND));
+        assert!(run.leaves(at_frame(8), Some(SECOND * 4 / 10), true, false, SECOND));
         assert!(
-            lateness.leaves(at_frame(9), Some(SECOND * 9), false, true, SECOND),
+            run.leaves(at_frame(9), Some(SECOND * 9), false, true, SECOND),
             "the newest one goes on, however late"
         );
         assert_eq!((lateness.dropped(), lateness.lag()), (7, Some(0.5)));
-        lateness.comes(at_frame(10), 3);
+        run.comes(at_frame(10), 3);
         assert!(
-            !lateness.leaves(at_frame(10), Some(SECOND / 10), true, true, SECOND),
+            !run.leaves(at_frame(10), Some(SECOND / 10), true, true, SECOND),
             "a newer one is there, and the line has room for one"
         );
-        lateness.comes(at_frame(11), 3);
-        lateness.flush();
+        run.comes(at_frame(11), 3);
+        run.flush();
         assert_eq!(lateness.dropped(), 8, "a flush drops nothing for want of time");
-        lateness.begin();
+        let next = lateness.begin();
         assert_eq!((lateness.dropped(), lateness.lag()), (8, None), "another run goes on counting");
-        lateness.comes(None, 3);
-        assert!(lateness.leaves(None, None, true, true, SECOND), "without a timestamp nothing is known");
+        // The one before has not stopped.
+        (20..30).for_each(|number| run.comes(at_frame(number), 3));
+        run.ends(Some(SECOND));
+        assert!(run.leaves(at_frame(29), Some(SECOND * 9), true, true, SECOND));
+        run.flush();
+        let run = next;
+        run.comes(None, 3);
+        assert!(run.leaves(None, None, true, true, SECOND), "without a timestamp nothing is known");
+        assert_eq!((lateness.dropped(), lateness.lag()), (8, None));
     }
 
     #[test]
     fn what_a_queue_drops_before_a_line_that_stands_still_is_counted_in_bounded_memory() {
-        let lateness = Lateness::default();
-        (0..10_000).for_each(|number| lateness.comes(at_frame(number), 3));
+        let lateness = Arc::<Lateness>::default();
+        let run = lateness.begin();
+        (0..10_000).for_each(|number| run.comes(at_frame(number), 3));
         assert!(lock(&lateness.0).came.len() <= MANY);
         // The first had left the queue before the line stood still; three are in the queue.
-        assert!(lateness.leaves(at_frame(0), None, true, false, SECOND));
-        assert!(lateness.leaves(at_frame(9_997), None, true, false, SECOND));
+        assert!(run.leaves(at_frame(0), None, true, false, SECOND));
+        assert!(run.leaves(at_frame(9_997), None, true, false, SECOND));
         assert_eq!(lateness.dropped(), 9_996);
-        assert!(lateness.leaves(at_frame(9_998), None, true, false, SECOND));
-        assert!(lateness.leaves(at_frame(9_999), None, false, false, SECOND));
+        assert!(run.leaves(at_frame(9_998), None, true, false, SECOND));
+        assert!(run.leaves(at_frame(9_999), None, false, false, SECOND));
         assert_eq!((lateness.dropped(), lock(&lateness.0).came.len()), (9_996, 0));
     }
 
     #[test]
     fn a_line_that_is_too_slow_is_reported_once_a_minute_with_numbers() {
-        let (lateness, begin) = (Lateness::default(), Instant::now());
+        let (lateness, begin) = (Arc::<Lateness>::default(), Instant::now());
+        let run = lateness.begin();
         let mut watch = Watch::new(begin);
         let at = |seconds| begin + Duration::from_secs(seconds);
         // 10 of 30 frames a second end.
         let work = |seconds: u64| {
             (0..30 * seconds).for_each(|i| {
-                lateness.comes(at_frame(i), 3);
+                run.comes(at_frame(i), 3);
                 if i % 3 == 2 {
-                    assert!(lateness.leaves(at_frame(i), Some(0), false, false, SECOND));
+                    assert!(run.leaves(at_frame(i), Some(0), false, false, SECOND));
                 }
             })
         };
         work(10);
         assert_eq!(watch.see(at(9), &lateness, 90, 1.0), None, "too early to judge");
-        lateness.ends(Some(SECOND / 2));
+        run.ends(Some(SECOND / 2));
         let said = watch.see(at(10), &lateness, 100, 1.0).unwrap();
         assert!(said.starts_with("of 30.0 frames a second, ") && said.contains("0.5 s late"), "{said}");
         for seconds in (20..70).step_by(10) {
@@ -256,11 +283,12 @@ mod tests {
 
     #[test]
     fn lag_alone_is_reported_too_and_a_line_that_keeps_up_is_not() {
-        let (lateness, begin) = (Lateness::default(), Instant::now());
+        let (lateness, begin) = (Arc::<Lateness>::default(), Instant::now());
+        let run = lateness.begin();
         let mut watch = Watch::new(begin);
-        lateness.ends(Some(SECOND / 10));
+        run.ends(Some(SECOND / 10));
         assert_eq!(watch.see(begin + WINDOW, &lateness, 250, 1.0), None);
-        lateness.ends(Some(3 * SECOND));
+        run.ends(Some(3 * SECOND));
         let said = watch.see(begin + 2 * WINDOW, &lateness, 500, 1.0).unwrap();
         assert!(
             said.contains("too slow for 25.0 frames a second, and the last one came 3.0 s late"),

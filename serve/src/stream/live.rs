@@ -5,15 +5,15 @@
 //! would still be later at the end while a newer one waits. So memory and latency stay bounded whatever the line does, and each
 //! stream of an instance has its share.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cudainfer_launch::elements;
 use gst::ClockTime;
+use gst::glib;
 use gst::prelude::*;
 
-use super::lateness::Lateness;
+use super::lateness::{Lateness, Run};
 use super::window::Share;
 use super::{Description, StreamSpec};
 use crate::config::SourceKind;
@@ -91,6 +91,17 @@ fn begin_with_first_frame(pad: &gst::Pad, pipeline: &gst::Pipeline) {
     });
 }
 
+/// The places that a run's frames have in windows: of its line, and of the instances of trtinfer that it uses.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Places(Arc<[Share]>);
+
+impl Places {
+    /// Gives all back for good, although the pipeline may not stop.
+    pub fn close(&self) {
+        self.0.iter().for_each(Share::close);
+    }
+}
+
 /// Has `lateness` count what comes before the line of a live stream and what is dropped there, and how late frames are at the pad
 /// where the line ends.
 pub(super) fn watch(
@@ -99,62 +110,80 @@ pub(super) fn watch(
     queue: Option<&gst::Element>,
     end: &gst::Pad,
     lateness: &Arc<Lateness>,
-) {
-    lateness.begin();
-    if !spec.is_live() {
-        return;
-    }
-    let latency = spec.max_latency();
-    // The instances of trtinfer, each with the last trtinfer that uses it.
-    let networks: BTreeMap<_, _> = description.instances.iter().zip(description.networks()).collect();
-    // The line's own first.
-    let shares: Arc<[Share]> = latency.map_or_else(Arc::default, |latency| {
-        let of_networks = networks.keys().map(|name| Share::of_instance(name, latency.nseconds()));
+) -> Places {
+    let run = lateness.begin();
+    let networks = description.networks();
+    let shares: Arc<[Share]> = spec.max_latency().map_or_else(Arc::default, |latency| {
+        let of_networks =
+            (!networks.is_empty()).then(|| Share::of_instances(&description.instances, latency.nseconds()));
         std::iter::once(Share::of_line(latency.nseconds())).chain(of_networks).collect()
     });
-    let (counted, left) = (Arc::clone(lateness), Arc::clone(&shares));
+    let places = Places(Arc::clone(&shares));
+    if !spec.is_live() {
+        return places;
+    }
+    let (counted, left) = (run.clone(), Arc::clone(&shares));
     each_frame(end, move |_, times| {
         counted.ends(times.map(|(_, age)| age));
         if let (Some((due, age)), [line, networks @ ..]) = (times, &*left) {
             line.leave(due, age);
-            networks.iter().for_each(|network| network.are_past(due));
+            networks.iter().for_each(|networks| networks.are_past(due));
         }
     });
-    let (Some(queue), Some(latency)) = (queue, latency) else { return };
-    for (share, network) in (1..).zip(networks.values()) {
-        let (Some(pad), left) = (network.static_pad("src"), Arc::clone(&shares)) else { continue };
+    let (Some(queue), Some(latency)) = (queue, spec.max_latency()) else { return places };
+    if let Some(pad) = networks.last().and_then(|network| network.static_pad("src")) {
+        let left = Arc::clone(&shares);
         each_frame(&pad, move |_, times| {
-            if let Some((due, age)) = times {
-                left[share].leave(due, age);
+            if let (Some((due, age)), Some(networks)) = (times, left.get(1)) {
+                networks.leave(due, age);
             }
         });
     }
-    choose(queue, latency, shares, lateness);
+    choose(queue, networks.first(), latency, shares, run);
+    places
 }
 
-/// Has frames of the queue wait for their places, drops those that would be too late, and has `lateness` count them.
-fn choose(queue: &gst::Element, latency: ClockTime, shares: Arc<[Share]>, lateness: &Arc<Lateness>) {
+/// Has frames of the queue wait for their places, with the priority of the line's network, drops those that would be too late, and
+/// has `run` count them.
+fn choose(
+    queue: &gst::Element,
+    network: Option<&gst::Element>,
+    latency: ClockTime,
+    shares: Arc<[Share]>,
+    run: Run,
+) {
     let (Some(sink), Some(src)) = (queue.static_pad("sink"), queue.static_pad("src")) else { return };
-    let counted = Arc::clone(lateness);
+    let counted = run.clone();
     each_frame(&sink, move |frame, _| counted.comes(frame.pts(), WAITING as usize));
-    let (counted, queue) = (Arc::clone(lateness), queue.downgrade());
-    let kinds = gst::PadProbeType::BUFFER | gst::PadProbeType::EVENT_FLUSH;
+    let (queue, network) = (queue.downgrade(), network.map(ObjectExt::downgrade));
+    let kinds =
+        gst::PadProbeType::BUFFER | gst::PadProbeType::EVENT_DOWNSTREAM | gst::PadProbeType::EVENT_FLUSH;
     src.add_probe(kinds, move |pad, info| {
         match &info.data {
             Some(gst::PadProbeData::Buffer(frame)) => {
+                let network = network.as_ref().and_then(glib::WeakRef::upgrade);
+                let priority = network.map_or(0, |network| network.property("priority"));
                 let runs = || !pad.pad_flags().contains(gst::PadFlags::FLUSHING);
-                let waited = shares.iter().filter(|share| share.wait(runs)).count() > 0;
+                let waits = shares.iter().map(|share| share.wait(priority, runs));
+                let Some(waited) = waits.collect::<Option<Vec<bool>>>() else {
+                    shares.iter().for_each(Share::give_back);
+                    return gst::PadProbeReturn::Ok;
+                };
                 let Some(queue) = queue.upgrade() else { return gst::PadProbeReturn::Ok };
                 let newer = queue.property::<u32>("current-level-buffers") > 0;
-                let times = times(pad, frame);
+                let (times, waited) = (times(pad, frame), waited.contains(&true));
                 let age = times.map(|(_, age)| age);
-                if !counted.leaves(frame.pts(), age, newer, waited, latency.nseconds()) {
+                if !run.leaves(frame.pts(), age, newer, waited, latency.nseconds()) {
                     return gst::PadProbeReturn::Drop;
                 }
-                shares.iter().for_each(|share| share.enter(times.map(|(due, _)| due)));
+                shares.iter().for_each(|share| share.enter(times));
+            }
+            // The line may be busy with it for long, as trtinfer with another size.
+            Some(gst::PadProbeData::Event(event)) if event.type_() == gst::EventType::Caps => {
+                shares.iter().for_each(Share::give_back);
             }
             Some(gst::PadProbeData::Event(event)) if event.type_() == gst::EventType::FlushStop => {
-                counted.flush();
+                run.flush();
                 shares.iter().for_each(Share::flush);
             }
             _ => (),

@@ -10,6 +10,7 @@ use gst::prelude::*;
 use super::cause::Posted;
 use super::current::Publication;
 use super::failure::Failure;
+use super::live::Places;
 use super::status::Shared;
 use super::{Built, Held, Reason, StreamSpec, decoder, live};
 use crate::config::{SourceConfig, SourceKind};
@@ -155,7 +156,7 @@ fn run(
     try_again: &TryAgain,
     report: &(impl Fn(RunReport) + Clone + Send + Sync + 'static),
 ) {
-    let Some((spec, built)) = build(number, shared, frames, try_again, report) else {
+    let Some((spec, built, places)) = build(number, shared, frames, try_again, report) else {
         while !matches!(orders.recv(), Ok(Order::Stop) | Err(_)) {}
         return;
     };
@@ -189,6 +190,7 @@ fn run(
         }
     }
     shared.current.withdraw(number);
+    places.close();
     built.stop();
     if let Some(outputs) = shared.outputs() {
         outputs.interrupt();
@@ -204,7 +206,7 @@ fn build(
     frames: &Arc<AtomicU64>,
     try_again: &TryAgain,
     report: &(impl Fn(RunReport) + Clone + Send + Sync + 'static),
-) -> Option<(Arc<StreamSpec>, Built)> {
+) -> Option<(Arc<StreamSpec>, Built, Places)> {
     let not_there = |text| Failure { reason: Reason::Connection, permanent: false, text };
     let no_room = |text| Failure { reason: Reason::Error, permanent: false, text };
     let wrong = |text| Failure { reason: Reason::Error, permanent: true, text };
@@ -225,9 +227,9 @@ fn build(
             .and_then(|()| spec.file().map_err(not_there))
             .and_then(|file| Built::new(&spec, file).map_err(wrong));
         let built = built.map_err(|failure| report(RunReport::Failed(failure))).ok()?;
-        watch(&built, &spec, shared, frames, &report);
+        let places = watch(&built, &spec, shared, frames, &report);
         match shared.current.publish(number, &spec, &built) {
-            Publication::Published => return Some((spec, built)),
+            Publication::Published => return Some((spec, built, places)),
             Publication::Outdated => unwatch(&built),
             Publication::LeftBehind => {
                 unwatch(&built);
@@ -253,15 +255,17 @@ fn unwatch(built: &Built) {
     }
 }
 
-/// Passes frames, caps and messages of the pipeline on to the outputs, the counts and `report`.
+/// Passes frames, caps and messages of the pipeline on to the outputs, the counts and `report`. Returns the places that its frames
+/// have.
 fn watch(
     built: &Built,
     spec: &StreamSpec,
     shared: &Arc<Shared>,
     frames: &Arc<AtomicU64>,
     report: &(impl Fn(RunReport) + Clone + Send + Sync + 'static),
-) {
+) -> Places {
     let outputs = shared.outputs();
+    let mut places = Places::default();
     if let Some((outputs, pad)) = encoded_pad(built, outputs.as_ref()) {
         pad.add_probe(gst::PadProbeType::BUFFER, move |pad, info| {
             if let (Some(gst::PadProbeData::Buffer(frame)), Some(caps)) = (&info.data, pad.current_caps()) {
@@ -272,7 +276,7 @@ fn watch(
     }
     let results = outputs.clone();
     if let Some(pad) = built.sink.static_pad("sink") {
-        live::watch(spec, &built.description, built.newest.as_ref(), &pad, &shared.lateness);
+        places = live::watch(spec, &built.description, built.newest.as_ref(), &pad, &shared.lateness);
         let (shared, frames) = (Arc::clone(shared), Arc::clone(frames));
         let kinds = gst::PadProbeType::BUFFER | gst::PadProbeType::EVENT_DOWNSTREAM;
         pad.add_probe(kinds, move |pad, info| {
@@ -300,7 +304,7 @@ fn watch(
     }
     let (kind, source, report) = (spec.kind.clone(), spec.source.clone(), report.clone());
     let failed = AtomicBool::new(false);
-    let Some(bus) = built.pipeline.bus() else { return };
+    let Some(bus) = built.pipeline.bus() else { return places };
     let pipeline = built.pipeline.downgrade();
     bus.set_sync_handler(move |_, message| {
         if let Some(outputs) = &outputs {
@@ -320,6 +324,7 @@ fn watch(
         }
         gst::BusSyncReply::Drop
     });
+    places
 }
 
 /// The pad through which encoded frames pass, if an output wants them.

@@ -2,14 +2,17 @@
 //!
 //! A line can hold frames in queues and in flight in trtinfer. If it is slow, each of them waits for all before it, so the
 //! frames in the line, over those that come out of it in a second, are its latency (Little's law). Their number is therefore
-//! lowered when frames come out late and raised by one when they come out early, as TCP does with its window. Some lines give
-//! nothing before they have several frames (clips, batches): if nothing comes out while a frame waits, more are let in.
+//! lowered when frames come out late and raised by one when they come out early, as TCP does with its window; a number that
+//! was too many is not tried again for a while. Some lines give nothing before they have several frames (clips, batches): if
+//! nothing comes out while a frame waits, more are let in.
 //!
-//! Each stream has a window for its line. Streams of one instance of trtinfer share another one, from before their lines to
-//! the end of their trtinfers: there a frame waits for those of all streams, so one frame of each may be too many. Who waits
-//! longest gets the next place, and keeps it until one of its frames has taken it: which one is chosen when the place is there.
+//! Each stream has a window for its line. Streams that use the same instances of trtinfer share another one, from before their
+//! lines to the end of their trtinfers: there a frame waits for those of all streams, so one frame of each may be too many. Who
+//! waits longest gets the next place, those of a higher priority first, and keeps it until one of its frames has taken it:
+//! which one is chosen when the place is there. Frames of a stream that gives nothing any more hold no places.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -18,15 +21,19 @@ use crate::unpoisoned::lock;
 
 /// A frame that waits looks this often whether its pad still runs.
 const LOOK: Duration = Duration::from_millis(50);
-/// For this long at least, nothing comes out of a part that has too few frames.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// Frames that come out below this part of `max-latency` are early: more may be inside.
-const EARLY: f64 = 0.4;
-/// What the latency is brought to, as a part of `max-latency`.
+/// If nothing comes out for four times as long as a frame is inside, but for this long at least and at most, there are too few frames.
+const PATIENCE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3)];
+/// A frame that has been inside for four times as long as others, and for this long at least, comes out no more.
+const STUCK: Duration = Duration::from_secs(3);
+/// Frames that need less than this part of the time that they have are early: more may be inside.
+const EARLY: f64 = 0.7;
+/// What the time inside is brought to, as a part of what frames have.
 const AIM: f64 = 0.6;
+/// After this time, a number of frames that was too many may be tried again.
+const AGAIN: Duration = Duration::from_secs(30);
 
-/// The windows of the instances of trtinfer, by their names.
-static OF_INSTANCES: Mutex<BTreeMap<String, Weak<Window>>> = Mutex::new(BTreeMap::new());
+/// The windows of the instances of trtinfer, by the names of those that a line uses.
+static OF_INSTANCES: Mutex<BTreeMap<Vec<String>, Weak<Window>>> = Mutex::new(BTreeMap::new());
 
 /// The frames in a part of the lines of live streams.
 #[derive(Debug, Default)]
@@ -38,19 +45,22 @@ struct Inside {
     frames: VecDeque<Frame>,
     /// The streams that have a place for their next frame.
     reserved: Vec<u64>,
-    /// The streams that wait for a place; who waits longest is first.
-    waiting: VecDeque<(u64, Thread)>,
+    /// The streams that wait for a place, in the order in which they get one.
+    waiting: VecDeque<Waiting>,
     /// How many places there are.
     most: usize,
     /// How many frames are needed before any comes out.
     least: usize,
+    /// This many frames were too many, at that time.
+    too_many: Option<(usize, Instant)>,
     /// The number of frames that had come when `most` was lowered last: those come out late still.
     lowered: u64,
-    /// How many frames have come, and have gone.
+    /// How many frames have come.
     came: u64,
-    gone: u64,
-    /// How late the last frame was when it left.
-    lag: Duration,
+    /// Changes when a frame comes out, and when more are let in because none does.
+    moved: u64,
+    /// For how long the last frame that came out was inside.
+    took: Duration,
     /// How many streams there have been.
     streams: u64,
 }
@@ -62,6 +72,17 @@ struct Frame {
     number: u64,
     /// When it was due, in running time of its stream, in ns.
     due: u64,
+    /// How long after that it came, in ns.
+    age: u64,
+    came: Instant,
+}
+
+/// A stream that waits.
+#[derive(Debug)]
+struct Waiting {
+    stream: u64,
+    priority: i32,
+    thread: Thread,
 }
 
 impl Default for Inside {
@@ -72,10 +93,11 @@ impl Default for Inside {
             waiting: VecDeque::new(),
             most: usize::MAX,
             least: 1,
+            too_many: None,
             lowered: 0,
             came: 0,
-            gone: 0,
-            lag: Duration::ZERO,
+            moved: 0,
+            took: Duration::ZERO,
             streams: 0,
         }
     }
@@ -88,6 +110,8 @@ pub(super) struct Share {
     stream: u64,
     /// `max-latency`, in ns.
     latency: u64,
+    /// Whether the run has ended, although its pipeline may not have stopped.
+    is_closed: AtomicBool,
 }
 
 impl Share {
@@ -96,12 +120,12 @@ impl Share {
         Self::new(Arc::default(), latency)
     }
 
-    /// A share of the window of an instance of trtinfer.
-    pub fn of_instance(name: &str, latency: u64) -> Self {
+    /// A share of the window of the instances of trtinfer that have these names.
+    pub fn of_instances(names: &[String], latency: u64) -> Self {
         let mut windows = lock(&OF_INSTANCES);
         windows.retain(|_, window| window.strong_count() > 0);
-        let window = windows.get(name).and_then(Weak::upgrade).unwrap_or_default();
-        windows.insert(name.to_owned(), Arc::downgrade(&window));
+        let window = windows.get(names).and_then(Weak::upgrade).unwrap_or_default();
+        windows.insert(names.to_owned(), Arc::downgrade(&window));
         Self::new(window, latency)
     }
 
@@ -111,33 +135,31 @@ impl Share {
             inside.streams += 1;
             inside.streams
         };
-        Self { window, stream, latency }
+        Self { window, stream, latency, is_closed: AtomicBool::new(false) }
     }
 
-    /// Waits until the stream has a place for its next frame, or `runs` is false. Returns whether it had to wait, for this frame
-    /// or for one before it that has not entered.
-    pub fn wait(&self, runs: impl Fn() -> bool) -> bool {
-        let (mut since, mut gone) = (Instant::now(), None);
+    /// Waits until the stream has a place for its next frame; streams of a higher `priority` go first. Returns whether it had to
+    /// wait, for this frame or for one before it that has not entered; `None`, without a place, as soon as `runs` is false or the run has
+    /// ended.
+    pub fn wait(&self, priority: i32, runs: impl Fn() -> bool) -> Option<bool> {
+        let (mut since, mut moved) = (Instant::now(), None);
         loop {
             let mut inside = lock(&self.window.0);
+            if !runs() || self.is_closed.load(Ordering::Relaxed) {
+                inside.give_back(self.stream);
+                return None;
+            }
             if inside.reserved.contains(&self.stream) {
-                return true;
+                return Some(true);
             }
-            let has_waited = gone.is_some();
             if inside.admit(self.stream) {
-                return has_waited;
+                return Some(moved.is_some());
             }
-            if !runs() {
-                inside.waiting.retain(|(stream, _)| *stream != self.stream);
-                inside.wake();
-                return has_waited;
-            }
-            if inside.waiting.iter().all(|(stream, _)| *stream != self.stream) {
-                inside.waiting.push_back((self.stream, thread::current()));
-            }
-            if gone != Some(inside.gone) {
-                (since, gone) = (Instant::now(), Some(inside.gone));
-            } else if since.elapsed() >= PATIENCE.max(4 * inside.lag) {
+            inside.wait(self.stream, priority);
+            let [least, most] = PATIENCE;
+            if moved != Some(inside.moved) {
+                (since, moved) = (Instant::now(), Some(inside.moved));
+            } else if since.elapsed() >= (4 * inside.took).clamp(least, most) {
                 inside.widen();
             }
             drop(inside);
@@ -145,38 +167,51 @@ impl Share {
         }
     }
 
-    /// A frame enters, which was due at this running time (ns); where that is not known, it is not counted.
-    pub fn enter(&self, due: Option<u64>) {
+    /// A frame enters, which was due at this running time and has this age (ns); where that is not known, it is not counted.
+    pub fn enter(&self, times: Option<(u64, u64)>) {
         let mut inside = lock(&self.window.0);
         inside.reserved.retain(|stream| *stream != self.stream);
-        match due {
-            Some(due) => {
+        match times.filter(|_| !self.is_closed.load(Ordering::Relaxed)) {
+            Some((due, age)) => {
                 inside.came += 1;
                 let number = inside.came;
-                inside.frames.push_back(Frame { stream: self.stream, number, due });
+                inside.frames.push_back(Frame {
+                    stream: self.stream,
+                    number,
+                    due,
+                    age,
+                    came: Instant::now(),
+                });
             }
             None => inside.wake(),
         }
     }
 
-    /// The stream's frame of this running time (ns), which is this late (ns), leaves; so have all before it, or they were dropped.
-    pub fn leave(&self, due: u64, lag: u64) {
+    /// The stream's frame of this running time, which has this age (ns), leaves; so have all before it, or they were dropped.
+    pub fn leave(&self, due: u64, age: u64) {
         let mut inside = lock(&self.window.0);
         let (before, was_full) = (inside.len(), inside.is_full());
-        let newest = inside.remove(|frame| frame.stream == self.stream && frame.due <= due);
-        inside.gone += 1;
-        inside.lag = Duration::from_nanos(lag);
+        let Some(frame) = inside.remove(|frame| frame.stream == self.stream && frame.due <= due) else {
+            return inside.wake();
+        };
+        let took = age.saturating_sub(frame.age);
+        inside.moved += 1;
+        inside.took = Duration::from_nanos(took);
         if !inside.waiting.is_empty() {
             // Frames come out without another one.
-            inside.least = 1;
+            inside.least = inside.least.min(before.max(1));
         }
-        let part = lag as f64 / self.latency as f64;
-        if part > 1.0 && newest.is_some_and(|number| number > inside.lowered) {
+        // What was lost before cannot be made up for here.
+        let time = self.latency.saturating_sub(frame.age).max(self.latency / 2);
+        let part = took as f64 / time as f64;
+        if part > 1.0 && frame.number > inside.lowered {
+            let inside = &mut *inside;
             // Rounded down, of a positive number that is smaller than `before`.
             let fitting = (before.min(inside.most) as f64 * AIM / part) as usize;
+            inside.too_many = Some((before, Instant::now()));
             inside.most = fitting.max(inside.least);
             inside.lowered = inside.came;
-        } else if part < EARLY && was_full {
+        } else if part < EARLY && was_full && !inside.was_too_many(inside.most + 1) {
             inside.most += 1;
         }
         inside.wake();
@@ -189,12 +224,22 @@ impl Share {
         inside.wake();
     }
 
+    /// Gives back a place that no frame has taken.
+    pub fn give_back(&self) {
+        lock(&self.window.0).give_back(self.stream);
+    }
+
+    /// The run has ended: its frames have no places any more.
+    pub fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+        self.flush();
+    }
+
     /// The stream was flushed: none of its frames is inside.
     pub fn flush(&self) {
         let mut inside = lock(&self.window.0);
-        inside.reserved.retain(|stream| *stream != self.stream);
         inside.remove(|frame| frame.stream == self.stream);
-        inside.wake();
+        inside.give_back(self.stream);
     }
 }
 
@@ -205,17 +250,33 @@ impl Drop for Share {
 }
 
 impl Inside {
+    /// The frames inside that may yet come out, and the places that wait for one.
     fn len(&self) -> usize {
-        self.frames.len() + self.reserved.len()
+        let stuck = STUCK.max(4 * self.took);
+        self.frames.iter().filter(|frame| frame.came.elapsed() < stuck).count() + self.reserved.len()
     }
 
     fn is_full(&self) -> bool {
-        self.len() >= self.most
+        self.most != usize::MAX && self.len() >= self.most
     }
 
-    /// Gives a stream a place if there is one and no other stream waits longer.
+    /// Whether frames came out late not long ago when there were as many.
+    fn was_too_many(&self, count: usize) -> bool {
+        self.too_many.is_some_and(|(many, at)| count >= many && at.elapsed() < AGAIN)
+    }
+
+    /// Has a stream wait, if it does not: after those of its priority.
+    fn wait(&mut self, stream: u64, priority: i32) {
+        if self.waiting.iter().all(|waiting| waiting.stream != stream) {
+            let place = self.waiting.iter().position(|waiting| waiting.priority < priority);
+            let waiting = Waiting { stream, priority, thread: thread::current() };
+            self.waiting.insert(place.unwrap_or(self.waiting.len()), waiting);
+        }
+    }
+
+    /// Gives a stream a place if there is one and no other stream is to have it.
     fn admit(&mut self, stream: u64) -> bool {
-        let is_next = self.waiting.front().is_none_or(|(first, _)| *first == stream);
+        let is_next = self.waiting.front().is_none_or(|first| first.stream == stream);
         if self.is_full() || !is_next {
             return false;
         }
@@ -225,12 +286,18 @@ impl Inside {
         true
     }
 
-    /// Wakes who waits longest if there is a place.
+    fn give_back(&mut self, stream: u64) {
+        self.reserved.retain(|other| *other != stream);
+        self.waiting.retain(|waiting| waiting.stream != stream);
+        self.wake();
+    }
+
+    /// Wakes the stream that is to have the next place, if there is one.
     fn wake(&self) {
         if !self.is_full()
-            && let Some((_, thread)) = self.waiting.front()
+            && let Some(first) = self.waiting.front()
         {
-            thread.unpark();
+            first.thread.unpark();
         }
     }
 
@@ -238,20 +305,22 @@ impl Inside {
     fn widen(&mut self) {
         self.least = self.len().saturating_mul(2).max(1);
         self.most = self.most.max(self.least);
+        self.moved += 1;
+        self.wake();
     }
 
-    /// Removes frames; returns the number of the newest one.
-    fn remove(&mut self, gone: impl Fn(&Frame) -> bool) -> Option<u64> {
-        let newest = self.frames.iter().rev().find(|frame| gone(frame)).map(|frame| frame.number);
-        self.frames.retain(|frame| !gone(frame));
+    /// Removes frames; returns the newest one.
+    fn remove(&mut self, gone: impl Fn(&Frame) -> bool) -> Option<Frame> {
+        let mut newest = None;
+        while let Some(place) = self.frames.iter().position(&gone) {
+            newest = self.frames.remove(place);
+        }
         newest
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
-
     use super::*;
 
     const SECOND: u64 = 1_000_000_000;
@@ -262,6 +331,10 @@ mod tests {
 
     fn is_full(share: &Share) -> bool {
         lock(&share.window.0).is_full()
+    }
+
+    fn count(share: &Share) -> usize {
+        lock(&share.window.0).len()
     }
 
     /// A line that holds as many frames as it gets and takes a fifth of a second for each, of a camera with ten frames a second.
@@ -281,7 +354,7 @@ mod tests {
             }
             // A frame that finds the line full is dropped, as the queue would.
             if !is_full(share) && line.len() < 30 {
-                share.enter(Some(now));
+                share.enter(Some((now, 0)));
                 line.push_back(now);
             }
         }
@@ -323,7 +396,7 @@ mod tests {
                 let inside = line.iter().filter(|(other, _)| *other == camera);
                 let is_new = inside.clone().all(|(_, other)| *other < due);
                 if inside.count() < 3 && is_new && comes_in(share) {
-                    share.enter(Some(due));
+                    share.enter(Some((due, now - due)));
                     line.push_back((camera, due));
                 }
             }
@@ -334,15 +407,13 @@ mod tests {
     /// Whether a stream that waits gets a place now.
     fn comes_in(share: &Share) -> bool {
         let mut inside = lock(&share.window.0);
-        if inside.waiting.iter().all(|(stream, _)| *stream != share.stream) {
-            inside.waiting.push_back((share.stream, thread::current()));
-        }
+        inside.wait(share.stream, 0);
         inside.admit(share.stream)
     }
 
     #[test]
     fn eight_cameras_of_one_slow_network_are_not_eight_runs_late() {
-        let shares = [(); 8].map(|()| Share::of_instance("eight cameras", SECOND));
+        let shares = [(); 8].map(|()| Share::of_instances(&["eight cameras".into()], SECOND));
         let lags = one_network(&shares);
         assert!(lags.iter().flatten().all(|lag| *lag <= 1.0), "{lags:?}");
         // 3.3 a second: the network is never idle, and each camera has its share.
@@ -361,8 +432,8 @@ mod tests {
         // The line gives the oldest when the eighth comes; the frames are always late.
         let mut line = VecDeque::new();
         for frame in 0..40 {
-            share.wait(|| true);
-            share.enter(Some(frame));
+            share.wait(0, || true);
+            share.enter(Some((frame, 0)));
             line.push_back(frame);
             if line.len() == 8 {
                 share.leave(line.pop_front().unwrap(), 2 * SECOND);
@@ -375,38 +446,114 @@ mod tests {
     fn a_wait_ends_with_the_pad_and_what_a_line_drops_is_not_inside() {
         let share = Share::of_line(SECOND);
         places(&share, 2);
-        (1..=2).for_each(|due| share.enter(Some(due)));
-        let runs = AtomicBool::new(false);
-        assert!(!share.wait(|| runs.load(Ordering::Relaxed)), "it does not run");
+        (1..=2).for_each(|due| share.enter(Some((due, 0))));
+        assert_eq!(share.wait(0, || false), None, "it does not run");
         assert!(lock(&share.window.0).waiting.is_empty());
         share.leave(2, 0);
         assert!(lock(&share.window.0).frames.is_empty(), "the first was dropped by the line");
         share.flush();
-        assert!(!share.wait(|| true));
+        assert_eq!(share.wait(0, || true), Some(false));
+        assert_eq!(share.wait(0, || false), None);
+        assert_eq!(share.wait(0, || true), Some(false), "the place was given back");
+    }
+
+    /// `next` waits while `first` has the only place; then it is given back.
+    fn waits_for(first: &Share, next: &Share) -> Option<bool> {
+        thread::scope(|scope| {
+            let waits = scope.spawn(|| next.wait(0, || true));
+            while lock(&first.window.0).waiting.is_empty() {
+                thread::yield_now();
+            }
+            first.flush();
+            waits.join().unwrap()
+        })
     }
 
     #[test]
     fn a_place_is_kept_for_the_next_frame_and_is_free_when_the_stream_has_gone() {
-        let [first, second] = [(); 2].map(|()| Share::of_instance("two cameras", SECOND));
+        let [first, second] = [(); 2].map(|()| Share::of_instances(&["two cameras".into()], SECOND));
         places(&first, 1);
-        first.enter(Some(1));
-        thread::scope(|scope| {
-            let waits = scope.spawn(|| second.wait(|| true));
-            while lock(&first.window.0).waiting.is_empty() {
-                thread::yield_now();
-            }
-            first.are_past(1);
-            assert!(waits.join().unwrap(), "it had to wait");
-        });
-        assert!(
-            second.wait(|| true),
+        first.enter(Some((1, 0)));
+        assert_eq!(waits_for(&first, &second), Some(true), "it had to wait");
+        let kept = second.wait(0, || true);
+        assert_eq!(
+            kept,
+            Some(true),
             "the frame was not taken: the place is the next one's, which has waited too"
         );
         assert!(is_full(&first));
         second.enter(None);
         assert!(!is_full(&first), "a frame without a time is not counted");
-        assert!(!second.wait(|| true));
+        assert_eq!(second.wait(0, || true), Some(false));
         drop(second);
-        assert!(!first.wait(|| true), "nobody is there");
+        assert_eq!(first.wait(0, || true), Some(false), "nobody is there");
+        first.close();
+        first.enter(Some((2, 0)));
+        assert_eq!(count(&first), 0, "its pipeline does not stop");
+        assert_eq!(first.wait(0, || true), None);
+    }
+
+    #[test]
+    fn a_higher_priority_goes_first_and_equals_in_their_order() {
+        let share = Share::of_line(SECOND);
+        let mut inside = lock(&share.window.0);
+        for (stream, priority) in [(1, 0), (2, 0), (3, 5), (4, 0), (5, 5), (1, 9)] {
+            inside.wait(stream, priority);
+        }
+        assert_eq!(inside.waiting.iter().map(|waiting| waiting.stream).collect::<Vec<_>>(), [3, 5, 1, 2, 4]);
+        inside.waiting.clear();
+    }
+
+    #[test]
+    fn what_comes_out_no_more_holds_no_place() {
+        let [stuck, other] = [(); 2].map(|()| Share::of_instances(&["a stuck camera".into()], SECOND));
+        places(&stuck, 2);
+        (1..=2).for_each(|due| stuck.enter(Some((due, 0))));
+        assert!(is_full(&other));
+        lock(&stuck.window.0).frames.iter_mut().for_each(|frame| frame.came -= 3 * STUCK);
+        assert!(!is_full(&other));
+        other.enter(Some((1, 0)));
+        assert_eq!(count(&stuck), 1);
+        // Others are not late because of it: `most` is lowered by those that come out.
+        other.leave(1, 2 * SECOND);
+        assert_eq!(lock(&stuck.window.0).most, 1);
+        assert!(!is_full(&other));
+    }
+
+    #[test]
+    fn what_was_late_before_it_came_does_not_lower_the_places() {
+        let share = Share::of_line(SECOND);
+        places(&share, 4);
+        // It came 3 s late, and took 0.4 s.
+        (1..=4).for_each(|due| share.enter(Some((due, 3 * SECOND))));
+        share.leave(1, 3 * SECOND + SECOND * 4 / 10);
+        assert_eq!(lock(&share.window.0).most, 4);
+        share.leave(2, 3 * SECOND + SECOND * 6 / 10);
+        assert_eq!(
+            lock(&share.window.0).most,
+            1,
+            "of 3 frames inside, half of one fits into the half of max-latency that it has"
+        );
+    }
+
+    #[test]
+    fn four_workers_get_their_four_frames_again_after_one_hiccup() {
+        let share = Share::of_line(SECOND);
+        places(&share, 1);
+        let mut now = 0;
+        for _ in 0..20 {
+            // Each frame takes 0.4 s, however many of four are inside.
+            let count = lock(&share.window.0).most.min(4) as u64;
+            (0..count).for_each(|frame| share.enter(Some((now + frame, 0))));
+            (0..count).for_each(|frame| share.leave(now + frame, SECOND * 4 / 10));
+            now += SECOND;
+        }
+        assert!(lock(&share.window.0).most >= 4, "{:?}", lock(&share.window.0));
+        // A number that was too many is not tried again soon.
+        lock(&share.window.0).too_many = Some((5, Instant::now()));
+        places(&share, 4);
+        (0..4).for_each(|frame| share.enter(Some((now + frame, 0))));
+        share.leave(now, SECOND / 10);
+        assert_eq!(lock(&share.window.0).most, 4);
     }
 }
