@@ -274,7 +274,7 @@ impl Inside {
         }
     }
 
-    /// Gives a stream a place if there is one and no other stream is to have it.
+    /// Gives a stream a place if there is one and no other stream comes before it.
     fn admit(&mut self, stream: u64) -> bool {
         let is_next = self.waiting.front().is_none_or(|first| first.stream == stream);
         if self.is_full() || !is_next {
@@ -292,7 +292,7 @@ impl Inside {
         self.wake();
     }
 
-    /// Wakes the stream that is to have the next place, if there is one.
+    /// Wakes the stream that gets the next place, if there is one.
     fn wake(&self) {
         if !self.is_full()
             && let Some(first) = self.waiting.front()
