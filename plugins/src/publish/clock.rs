@@ -95,18 +95,21 @@ pub(crate) struct Arrival {
 impl Arrival {
     /// When the frame was taken, and its lag in ns.
     pub fn of(self, buffer: &gst::BufferRef) -> (WallTime, Option<u64>) {
+        (WallTime::of(buffer, self.left_source()), self.lag.map(gst::ClockTime::nseconds))
+    }
+
+    /// When the frame came from its source, or to the element.
+    fn left_source(self) -> SystemTime {
         let before = self.lag.map_or(std::time::Duration::ZERO, Into::into);
-        let arrived = self.now.checked_sub(before).unwrap_or(self.now);
-        (WallTime::of(buffer, arrived), self.lag.map(gst::ClockTime::nseconds))
+        self.now.checked_sub(before).unwrap_or(self.now)
     }
 
     /// By how much another clock has a frame of a live source taken later than it came from there, in seconds; a recording's frames were
     /// taken long before.
     pub fn ahead(self, buffer: &gst::BufferRef) -> Option<f64> {
-        let lag = self.lag?;
+        self.lag?;
         let (taken, _) = self.of(buffer);
-        let arrived =
-            self.now.duration_since(UNIX_EPOCH).map_or(0, nanoseconds).saturating_sub(lag.nseconds());
+        let arrived = self.left_source().duration_since(UNIX_EPOCH).map_or(0, nanoseconds);
         let apart = taken.ns as f64 - arrived as f64;
         (taken.clock != Clock::Arrival).then_some(apart / SECOND as f64)
     }

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use nvml_wrapper::Nvml;
 
-/// The library, for as long as the process runs: whenever it is unloaded, a descriptor of its stays open (driver 580).
+/// The library, for as long as the process runs: whenever it is unloaded, one of its descriptors stays open (driver 580).
 static LIBRARY: LazyLock<Option<Nvml>> = LazyLock::new(|| Nvml::init().ok());
 
 /// The load of the machine's busiest GPU, 0 to 1; none where it cannot be read.

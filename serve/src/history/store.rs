@@ -23,6 +23,7 @@ const BUSY: Duration = Duration::from_secs(5);
 
 /// Of the pages that are being written, in KiB: what is written is appended. SQLite's own limit is 2,000, which fills in hours.
 const CACHE_KIB: u32 = 512;
+
 /// Bytes to which the database's log of changes is cut when it has been emptied.
 const JOURNAL: u32 = 4 << 20;
 

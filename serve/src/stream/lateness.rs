@@ -48,9 +48,14 @@ struct Counts {
 }
 
 impl Counts {
-    /// Frames of this run that were dropped.
-    fn of_run(&self) -> u64 {
-        self.overrun + self.late
+    /// Frames that were dropped.
+    fn all_dropped(&self) -> u64 {
+        self.dropped + self.overrun + self.late
+    }
+
+    /// Those of a queue in which nothing is, with what was dropped so far and the largest lag.
+    fn emptied(&self) -> Self {
+        Self { run: self.run, dropped: self.all_dropped(), peak: self.peak, ..Self::default() }
     }
 }
 
@@ -58,15 +63,13 @@ impl Lateness {
     /// A run of the pipeline begins.
     pub fn begin(self: &Arc<Self>) -> Run {
         let mut counts = lock(&self.0);
-        let (run, dropped, peak) = (counts.run + 1, counts.dropped + counts.of_run(), counts.peak);
-        *counts = Counts { run, dropped, peak, ..Counts::default() };
-        Run { lateness: Arc::clone(self), number: run }
+        *counts = Counts { run: counts.run + 1, ..counts.emptied() };
+        Run { lateness: Arc::clone(self), number: counts.run }
     }
 
     /// Frames that were dropped since the stream was added.
     pub fn dropped(&self) -> u64 {
-        let counts = lock(&self.0);
-        counts.dropped + counts.of_run()
+        lock(&self.0).all_dropped()
     }
 
     /// The largest lag in seconds since this was last called.
@@ -124,9 +127,7 @@ impl Run {
     /// The queue was emptied by a flush: what waited in it was not dropped for want of time.
     pub fn flush(&self) {
         let Some(mut counts) = self.counts() else { return };
-        let (run, dropped, lag, peak) =
-            (counts.run, counts.dropped + counts.of_run(), counts.lag, counts.peak);
-        *counts = Counts { run, dropped, lag, peak, ..Counts::default() };
+        *counts = Counts { lag: counts.lag, ..counts.emptied() };
     }
 
     /// A frame of this age (ns) has come to the end of the line.

@@ -164,14 +164,14 @@ fn choose(
                 let network = network.as_ref().and_then(glib::WeakRef::upgrade);
                 let priority = network.map_or(0, |network| network.property("priority"));
                 let runs = || !pad.pad_flags().contains(gst::PadFlags::FLUSHING);
-                let waits = shares.iter().map(|share| share.wait(priority, runs));
-                let Some(waited) = waits.collect::<Option<Vec<bool>>>() else {
+                let each = |waited, share: &Share| Some(share.wait(priority, runs)? || waited);
+                let Some(waited) = shares.iter().try_fold(false, each) else {
                     shares.iter().for_each(Share::give_back);
                     return gst::PadProbeReturn::Ok;
                 };
                 let Some(queue) = queue.upgrade() else { return gst::PadProbeReturn::Ok };
                 let newer = queue.property::<u32>("current-level-buffers") > 0;
-                let (times, waited) = (times(pad, frame), waited.contains(&true));
+                let times = times(pad, frame);
                 let age = times.map(|(_, age)| age);
                 if !run.leaves(frame.pts(), age, newer, waited, latency.nseconds()) {
                     return gst::PadProbeReturn::Drop;

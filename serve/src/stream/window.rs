@@ -66,7 +66,7 @@ struct Inside {
 }
 
 /// A frame inside.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Frame {
     stream: u64,
     number: u64,
@@ -155,7 +155,7 @@ impl Share {
             if inside.admit(self.stream) {
                 return Some(moved.is_some());
             }
-            inside.wait(self.stream, priority);
+            inside.line_up(self.stream, priority);
             let [least, most] = PATIENCE;
             if moved != Some(inside.moved) {
                 (since, moved) = (Instant::now(), Some(inside.moved));
@@ -190,7 +190,8 @@ impl Share {
     /// The stream's frame of this running time, which has this age (ns), leaves; so have all before it, or they were dropped.
     pub fn leave(&self, due: u64, age: u64) {
         let mut inside = lock(&self.window.0);
-        let (before, was_full) = (inside.len(), inside.is_full());
+        let before = inside.len();
+        let was_full = before >= inside.most;
         let Some(frame) = inside.remove(|frame| frame.stream == self.stream && frame.due <= due) else {
             return inside.wake();
         };
@@ -252,8 +253,9 @@ impl Drop for Share {
 impl Inside {
     /// The frames inside that may yet come out, and the places that wait for one.
     fn len(&self) -> usize {
-        let stuck = STUCK.max(4 * self.took);
-        self.frames.iter().filter(|frame| frame.came.elapsed() < stuck).count() + self.reserved.len()
+        let (now, stuck) = (Instant::now(), STUCK.max(4 * self.took));
+        let comes_out = |frame: &&Frame| now.duration_since(frame.came) < stuck;
+        self.frames.iter().filter(comes_out).count() + self.reserved.len()
     }
 
     fn is_full(&self) -> bool {
@@ -266,7 +268,7 @@ impl Inside {
     }
 
     /// Has a stream wait, if it does not: after those of its priority.
-    fn wait(&mut self, stream: u64, priority: i32) {
+    fn line_up(&mut self, stream: u64, priority: i32) {
         if self.waiting.iter().all(|waiting| waiting.stream != stream) {
             let place = self.waiting.iter().position(|waiting| waiting.priority < priority);
             let waiting = Waiting { stream, priority, thread: thread::current() };
@@ -311,10 +313,8 @@ impl Inside {
 
     /// Removes frames; returns the newest one.
     fn remove(&mut self, gone: impl Fn(&Frame) -> bool) -> Option<Frame> {
-        let mut newest = None;
-        while let Some(place) = self.frames.iter().position(&gone) {
-            newest = self.frames.remove(place);
-        }
+        let newest = self.frames.iter().rfind(|frame| gone(frame)).copied();
+        self.frames.retain(|frame| !gone(frame));
         newest
     }
 }
@@ -407,7 +407,7 @@ mod tests {
     /// Whether a stream that waits gets a place now.
     fn comes_in(share: &Share) -> bool {
         let mut inside = lock(&share.window.0);
-        inside.wait(share.stream, 0);
+        inside.line_up(share.stream, 0);
         inside.admit(share.stream)
     }
 
@@ -498,7 +498,7 @@ mod tests {
         let share = Share::of_line(SECOND);
         let mut inside = lock(&share.window.0);
         for (stream, priority) in [(1, 0), (2, 0), (3, 5), (4, 0), (5, 5), (1, 9)] {
-            inside.wait(stream, priority);
+            inside.line_up(stream, priority);
         }
         assert_eq!(inside.waiting.iter().map(|waiting| waiting.stream).collect::<Vec<_>>(), [3, 5, 1, 2, 4]);
         inside.waiting.clear();

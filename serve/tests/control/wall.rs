@@ -1,5 +1,7 @@
 //! The wall of cameras in a browser.
 
+use std::path::PathBuf;
+
 use serde_json::json;
 
 use crate::browser::{Page, installed};
@@ -127,22 +129,30 @@ fn the_views_are_reached_by_keyboard_and_an_address_leads_to_each() {
     page.wait("location.hash === '#/wall'");
 }
 
+/// The page of the camera `door`; `window.pictures` has the paths of the pictures that it has asked for.
+fn door_and_pictures(chromium: PathBuf, service: &Service) -> Page {
+    Page::open_with(
+        chromium,
+        &format!("{}/#/camera/door", service.url),
+        "
+        window.pictures = []; const ask = window.fetch;
+        window.fetch = (path, options) => {
+          if (path.includes('live.jpg')) window.pictures.push(path);
+          return ask(path, options);
+        };",
+    )
+}
+
 #[test]
 fn zones_that_somebody_else_changes_are_shown_and_are_drawn_once() {
     let Some(chromium) = installed() else { return eprintln!("skipped: there is no chromium") };
     let service = Service::start(&configuration(""));
     service.plays("door");
-    let mut page = Page::open_with(
-        chromium,
-        &format!("{}/#/camera/door", service.url),
-        "
-        window.asked = []; const ask = window.fetch;
-        window.fetch = (path, options) => { window.asked.push(path); return ask(path, options); };",
-    );
+    let mut page = door_and_pictures(chromium, &service);
     page.wait("document.querySelectorAll('#zones li').length === 1");
     page.shows_the_camera();
     // The page draws zones, so that the picture has none.
-    let pictures = page.evaluate("window.asked.filter((path) => path.includes('live.jpg'))");
+    let pictures = page.evaluate("window.pictures");
     assert!(
         pictures.as_array().unwrap().iter().all(|path| path.as_str().unwrap().contains("zones=false")),
         "{pictures}"
@@ -188,18 +198,12 @@ fn zones_of_the_pipeline_are_named_and_drawn_in_the_picture_until_others_are_sav
     assert!(text.contains(given), "{text}");
     let service = Service::start(&text.replace(given, ""));
     service.plays("door");
-    let mut page = Page::open_with(
-        chromium,
-        &format!("{}/#/camera/door", service.url),
-        "
-        window.asked = []; const ask = window.fetch;
-        window.fetch = (path, options) => { window.asked.push(path); return ask(path, options); };",
-    );
+    let mut page = door_and_pictures(chromium, &service);
     page.wait("document.querySelector('#pipeline-zones').textContent.includes('lobby, stairs')");
-    page.wait("window.asked.filter((path) => path.includes('live.jpg')).at(-1)?.includes('zones=true')");
+    page.wait("window.pictures.at(-1)?.includes('zones=true')");
     service.enter(&["own"]);
     page.wait("document.querySelectorAll('#zones li').length === 1 && document.querySelector('#pipeline-zones').textContent === ''");
-    page.wait("window.asked.filter((path) => path.includes('live.jpg')).at(-1).includes('zones=false')");
+    page.wait("window.pictures.at(-1).includes('zones=false')");
 }
 
 #[test]

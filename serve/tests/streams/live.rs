@@ -7,14 +7,18 @@ use crate::fleet::{ends, ends_undisturbed, fleet, frames_come, of};
 /// A line that takes 20 frames a second.
 const SLOW: &str = "[pipeline.slow]\nline = \"identity sleep-time=50000\"\n";
 
+/// A camera with this number of frames a second.
+fn ball(name: &str, pipeline: &str, rate: u32, more: &str) -> String {
+    format!(
+        "[[source]]\nname = \"{name}\"\nuri = \"test://ball?width=64&height=48&rate={rate}\"\npipeline = \"{pipeline}\"\n{more}\n"
+    )
+}
+
 #[test]
 fn a_camera_that_is_too_fast_for_its_line_loses_frames_and_stays_up_to_date() {
-    let camera = |name: &str, more: &str| {
-        format!(
-            "[[source]]\nname = \"{name}\"\nuri = \"test://ball?width=64&height=48&rate=100\"\npipeline = \"slow\"\n{more}\n"
-        )
-    };
-    let fleet = fleet(&(SLOW.to_owned() + &camera("door", "") + &camera("all", "max-latency = 0")));
+    let fleet = fleet(
+        &(SLOW.to_owned() + &ball("door", "slow", 100, "") + &ball("all", "slow", 100, "max-latency = 0")),
+    );
     frames_come(&fleet, "door", 100);
     let status = of(&fleet, "door");
     assert!(status.dropped > status.frames, "four of five are dropped: {status:?}");
@@ -34,17 +38,12 @@ fn a_camera_that_is_too_fast_for_its_line_loses_frames_and_stays_up_to_date() {
 
 #[test]
 fn a_line_that_is_slow_after_its_network_takes_no_turns_of_the_others() {
-    let source = |name: &str, rate: u32, more: &str| {
-        format!(
-            "[[source]]\nname = \"{name}\"\nuri = \"test://ball?width=64&height=48&rate={rate}\"\npipeline = \"turns\"\n{more}\n"
-        )
-    };
     let line = format!(
         "[pipeline.turns]\nline = \"fusedpreproc ! trtinfer model={} ! gpunms ! identity name=after\"\n",
         model("detector")
     );
     let slow = "override = { \"after.sleep-time\" = 1000000 }\nrestart = { stall = 60 }";
-    let fleet = fleet(&(line + &source("quick", 20, "") + &source("slow", 20, slow)));
+    let fleet = fleet(&(line + &ball("quick", "turns", 20, "") + &ball("slow", "turns", 20, slow)));
     frames_come(&fleet, "slow", 8);
     let (quick, slow) = (of(&fleet, "quick"), of(&fleet, "slow"));
     assert!(slow.dropped > 4 * slow.frames, "{slow:?}");
