@@ -18,6 +18,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,9 @@ FETCHED = [f"models/{name}.onnx" for name in ("nanodet", "posenet", "selfie")] +
 ENDED = re.compile(r"^Execution ended after (\d+):(\d+):([\d.]+)", re.MULTILINE)
 ERROR = re.compile(r"^(?:ERROR: from element \S*?(\w+)|WARNING: (erroneous pipeline)): (.*)$", re.MULTILINE)
 PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9-]*)\}")
+# Seconds in which gst-launch-1.0 ends after an error. An error that comes before its main loop runs ends a loop that has not begun
+# (bus_sync_handler, at least up to 1.28), and it waits for good.
+PATIENCE_S = 10.0
 
 
 class PipelineError(Exception):
@@ -175,11 +179,38 @@ def played(text: str) -> float | None:
     return None if ended is None else int(ended[1]) * 3600 + int(ended[2]) * 60 + float(ended[3])
 
 
+def launched(arguments: list[str], *options: str, variables: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """Runs a pipeline to its end, with further environment variables, and returns what it printed. A gst-launch-1.0 that does not end
+    after an error is killed."""
+    started = command(arguments, *options)
+    process = subprocess.Popen(
+        started,
+        env=environment() | (variables or {}),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    )
+    failed_at: float | None = None
+    while True:
+        try:
+            stdout, stderr = process.communicate(timeout=1.0)
+            return subprocess.CompletedProcess(started, process.returncode, stdout, stderr)
+        except subprocess.TimeoutExpired as waiting:
+            # Bytes also of a process whose output is text.
+            if b"ERROR: from element" not in (waiting.stderr or b""):
+                continue
+            failed_at = failed_at or time.monotonic()
+            if time.monotonic() - failed_at > PATIENCE_S:
+                process.kill()
+        except BaseException:
+            process.kill()
+            raise
+
+
 def run(arguments: list[str]) -> None:
     """Runs a pipeline to its end, in silence; what goes wrong is raised as the first error's sentence."""
-    done = subprocess.run(
-        command(arguments, "-q"), env=environment(), check=False, capture_output=True, text=True, errors="replace"
-    )
+    done = launched(arguments, "-q")
     if done.returncode != 0:
         error = ERROR.search(done.stdout + done.stderr)
         if not error:

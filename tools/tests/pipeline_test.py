@@ -91,8 +91,7 @@ class Errors(unittest.TestCase):
     def reported(self, output: str) -> str:
         done = mock.Mock(returncode=1, stdout="", stderr=output)
         with (
-            mock.patch.object(pipeline.subprocess, "run", return_value=done),
-            mock.patch.object(pipeline, "environment", return_value={}),
+            mock.patch.object(pipeline, "launched", return_value=done),
             self.assertRaises(pipeline.PipelineError) as caught,
         ):
             pipeline.run(["fakesrc", "!", "fakesink"])
@@ -107,6 +106,17 @@ class Errors(unittest.TestCase):
     def test_a_line_that_cannot_be_parsed_and_one_that_dies_are_told(self):
         self.assertIn('no element "x"', self.reported('WARNING: erroneous pipeline: no element "x"\n'))
         self.assertIn("fakesrc", self.reported(""))
+
+    def test_a_gst_launch_that_an_error_does_not_end_is_killed(self):
+        error = "ERROR: from element /GstPipeline:pipeline0/GstTypeFindElement:typefind: This is text"
+        waits = ["sh", "-c", f"echo '{error}' >&2; exec sleep 1000"]
+        with (
+            mock.patch.object(pipeline, "command", return_value=waits),
+            mock.patch.object(pipeline, "environment", return_value={}),
+            mock.patch.object(pipeline, "PATIENCE_S", 0.1),
+            self.assertRaisesRegex(pipeline.PipelineError, "typefind: This is text"),
+        ):
+            pipeline.run(["fakesrc", "!", "fakesink"])
 
 
 if __name__ == "__main__":

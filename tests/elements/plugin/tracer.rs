@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use cudainfer_tests::{model, scratch, until, within};
 use serde_json::Value;
 
-use crate::plugin::processes::{command, text, tool};
+use crate::plugin::processes::{command, interrupt, text, tool};
 
 /// The results of a pipeline: its output, the tracer's report and its trace.
 struct Traced {
@@ -176,9 +176,7 @@ fn a_pipeline_that_is_stopped_is_accounted_for() {
         let running =
             interrupted.args(description).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         until("frames flow", || lines.metadata().is_ok_and(|file| file.len() > 0));
-        // The signal that Ctrl-C sends.
-        let sent = Command::new("kill").args(["-INT", &running.id().to_string()]).status().unwrap();
-        assert!(sent.success());
+        interrupt(running.id());
         within(|| running.wait_with_output().unwrap())
     });
     assert_eq!(traced.report["end"], "stopped", "{:?}", traced.output);

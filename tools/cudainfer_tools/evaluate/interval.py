@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -30,9 +29,7 @@ def run(video: Path, results: Path, interval: int, properties: str) -> float:
     results.unlink(missing_ok=True)
     line = tracking_line(video, results, properties)
     line.insert(line.index("fusedpreproc") + 1, f"interval={interval}")
-    done = subprocess.run(
-        pipeline.command(line), env=pipeline.environment() | {"LC_ALL": "C.UTF-8"}, capture_output=True, text=True, check=False
-    )
+    done = pipeline.launched(line, variables={"LC_ALL": "C.UTF-8"})
     seconds = pipeline.played(done.stdout)
     if done.returncode != 0 or seconds is None:
         raise pipeline.PipelineError(done.stderr.strip() or "the pipeline did not end")

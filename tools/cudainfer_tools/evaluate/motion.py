@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import resource
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -38,8 +37,8 @@ DECODED = "decoded"
 def size(video: Path) -> tuple[int, int, str]:
     """A video's width, height and frame rate."""
     line = ["filesrc", f"location={video}", "!", "decodebin", "!", "videoconvert", "!", "identity", "eos-after=1", "!", "fakesink"]
-    done = subprocess.run(pipeline.command(line, "-v"), capture_output=True, text=True, check=True, env=pipeline.environment())
-    caps = next(part for part in done.stdout.splitlines() if "video/x-raw" in part and "width=" in part)
+    shown = pipeline.launched(line, "-v").stdout
+    caps = next(part for part in shown.splitlines() if "video/x-raw" in part and "width=" in part)
     field = {name: caps.partition(f"{name}=")[2].partition(",")[0].rpartition(")")[2] for name in ("width", "height", "framerate")}
     return int(field["width"]), int(field["height"]), field["framerate"]
 

@@ -41,9 +41,7 @@ GOAL_PIXELS, GOAL_SHARE = 0.1, 0.99
 def decode(video: Path, to: Path, form: str, every: int) -> tuple[tuple[int, int], int]:
     """Writes every n-th frame of `video` as raw pixels (`form`: GRAY8 or RGB); width and height, and how many there are."""
     line = ["filesrc", f"location={video}", "!", "decodebin", "!", "videoconvert", "!", f"video/x-raw,format={form}"]
-    shown = subprocess.run(
-        pipeline.command([*line, "!", "fakesink", "num-buffers=1"], "-v"), capture_output=True, text=True, check=False
-    ).stdout
+    shown = pipeline.launched([*line, "!", "fakesink", "num-buffers=1"], "-v").stdout
     width, height = (int(shown.rpartition(f"{side}=(int)")[2].split(",")[0].split()[0]) for side in ("width", "height"))
     pipeline.run([*line, "!", "filesink", f"location={to}.all"])
     frames = np.memmap(f"{to}.all", np.uint8, "r").reshape(-1, width * height * (3 if form == "RGB" else 1))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,8 +17,6 @@ from cudainfer_tools.pipeline import PipelineError
 
 # Pictures of one process, which loads the models once.
 AT_ONCE = 16
-# Seconds that they may take: the model is loaded in these, too.
-LIMIT_S = 600
 
 
 @dataclass(frozen=True)
@@ -68,13 +65,7 @@ def branch(picture: Path, records: Path, models: Models) -> list[str]:
 def run(pictures: Sequence[Path], folder: Path, models: Models) -> str | None:
     """Has the records of pictures written to FOLDER/NUMBER.jsonl; returns an error of the pipeline."""
     words = [word for number, picture in enumerate(pictures) for word in branch(picture, folder / f"{number}.jsonl", models)]
-    command = pipeline.command(words, "-q")
-    try:
-        done = subprocess.run(
-            command, env=pipeline.environment(), capture_output=True, text=True, errors="replace", timeout=LIMIT_S
-        )
-    except subprocess.TimeoutExpired:
-        return f"gst-launch-1.0 did not end within {LIMIT_S} s"
+    done = pipeline.launched(words, "-q")
     errors = pipeline.ERROR.search(done.stdout + done.stderr)
     if done.returncode == 0 and not errors:
         return None

@@ -16,6 +16,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +68,14 @@ def start(arguments: list[str], loud: bool) -> Start:
         command = pipeline.command(arguments)
         # Both outputs in one, or their order would be lost.
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-            errors = [error for line in process.stdout or () if (error := heard(line.rstrip(), loud))]
+            errors = []
+            for line in process.stdout or ():
+                if error := heard(line.rstrip(), loud):
+                    errors.append(error)
+                    # It kills nothing where the process has ended.
+                    killer = threading.Timer(pipeline.PATIENCE_S, process.kill)
+                    killer.daemon = True
+                    killer.start()
         seconds = time.monotonic() - began
         if process.returncode or errors:
             failed = f"gst-launch-1.0 failed with status {process.returncode}"

@@ -42,12 +42,10 @@ def launch(arguments: list[str], folder: Path, seconds: float | None) -> int:
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
         ended = threading.Event()
         ender = threading.Thread(target=end_after, args=(process, seconds, folder / "log.txt", ended))
-        if seconds is not None:
-            ender.start()
+        ender.start()
         _, status, usage = os.wait4(process.pid, 0)
         ended.set()
-        if seconds is not None:
-            ender.join()
+        ender.join()
     process.returncode = os.waitstatus_to_exitcode(status)
     samples = sampler.stop()
     signal.signal(signal.SIGINT, before)
@@ -70,12 +68,17 @@ def launch(arguments: list[str], folder: Path, seconds: float | None) -> int:
     return process.returncode
 
 
-def end_after(process: subprocess.Popen, seconds: float, log: Path, ended: threading.Event) -> None:
-    """Ends its streams that many seconds after frames flow, and the process itself where that takes too long."""
+def end_after(process: subprocess.Popen, seconds: float | None, log: Path, ended: threading.Event) -> None:
+    """Ends its streams that many seconds after frames flow, and the process itself where that takes too long, or an error does not end it."""
     waited = time.monotonic() + PATIENCE_TO_START_S
-    while not FLOWS.search(log.read_text(errors="replace")) and time.monotonic() < waited:
+    while not FLOWS.search(said := log.read_text(errors="replace")) and time.monotonic() < waited:
+        if pipeline.ERROR.search(said):
+            seconds = pipeline.PATIENCE_S
+            break
         if ended.wait(0.05):
             return
+    if seconds is None:
+        return
     for patience, what in ((seconds, signal.SIGINT), (PATIENCE_S, signal.SIGKILL)):
         if ended.wait(patience):
             return

@@ -23,7 +23,6 @@ DEMOS = {
     "segment": ("segment", "demo-segment", ".cache/video/carphone.mp4"),
 }
 POSITION = re.compile(r"([\d:.]+) / ([\d:.]+) \(\s*([\d.]+) ?%\)")
-PATIENCE_S = 20.0
 
 
 class Launch:
@@ -62,8 +61,7 @@ class Launch:
         if self.process.poll() is not None:
             self.reader.join()
             return False
-        # An element that failed while it starts can keep gst-launch from ending.
-        if self.failed_at and time.monotonic() - self.failed_at > PATIENCE_S:
+        if self.failed_at and time.monotonic() - self.failed_at > pipeline.PATIENCE_S:
             self.process.kill()
         return True
 

@@ -53,9 +53,7 @@ def decode(video: Path, file: Path, every: int) -> None:
     """20 frames of a video as RGB, `[20, H, W, 3]`."""
     raw = file.with_suffix(".rgb")
     line = ["filesrc", f"location={video}", "!", "decodebin", "!", "videoconvert", "!", "video/x-raw,format=RGB", "!"]
-    shown = subprocess.run(
-        pipeline.command([*line, "fakesink", "num-buffers=1"], "-v"), capture_output=True, text=True, check=False
-    ).stdout
+    shown = pipeline.launched([*line, "fakesink", "num-buffers=1"], "-v").stdout
     width, height = (int(shown.rpartition(f"{side}=(int)")[2].split(",")[0].split()[0]) for side in ("width", "height"))
     pipeline.run([*line, "filesink", f"location={raw}"])
     np.save(file, np.fromfile(raw, np.uint8).reshape(-1, height, width, 3)[::every][:FRAMES])
