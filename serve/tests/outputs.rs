@@ -505,6 +505,15 @@ fn rtsp_gives_the_frames_with_their_boxes_while_somebody_watches() {
 }
 
 #[test]
+fn an_rtsp_server_that_is_not_needed_after_all_ends_at_once() {
+    cudainfer_tests::init();
+    for _ in 0..20 {
+        let rtsp = Rtsp::start("127.0.0.1:0".parse().unwrap(), None).unwrap();
+        cudainfer_tests::within(move || drop(rtsp));
+    }
+}
+
+#[test]
 fn an_rtsp_port_in_use_is_reported() {
     cudainfer_tests::init();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -145,7 +145,13 @@ fn frames_of(media: &gst_rtsp_server::RTSPMedia) -> Option<AppSrc> {
 
 impl Drop for Rtsp {
     fn drop(&mut self) {
-        self.main_loop.quit();
+        // In the loop itself: one that has not begun yet could not be ended from here.
+        let main_loop = self.main_loop.clone();
+        let end = glib::idle_source_new(None, glib::Priority::HIGH, move || {
+            main_loop.quit();
+            glib::ControlFlow::Break
+        });
+        end.attach(Some(&self.main_loop.context()));
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
