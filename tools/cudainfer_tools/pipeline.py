@@ -179,13 +179,12 @@ def played(text: str) -> float | None:
     return None if ended is None else int(ended[1]) * 3600 + int(ended[2]) * 60 + float(ended[3])
 
 
-def launched(arguments: list[str], *options: str, variables: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Runs a pipeline to its end, with further environment variables, and returns what it printed. A gst-launch-1.0 that does not end
-    after an error is killed."""
+def launched(arguments: list[str], *options: str) -> subprocess.CompletedProcess[str]:
+    """Runs a pipeline to its end and returns what it printed, in English. A gst-launch-1.0 that does not end after an error is killed."""
     started = command(arguments, *options)
     process = subprocess.Popen(
         started,
-        env=environment() | (variables or {}),
+        env=environment() | {"LC_ALL": "C.UTF-8"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

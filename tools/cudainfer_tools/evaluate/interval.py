@@ -29,7 +29,7 @@ def run(video: Path, results: Path, interval: int, properties: str) -> float:
     results.unlink(missing_ok=True)
     line = tracking_line(video, results, properties)
     line.insert(line.index("fusedpreproc") + 1, f"interval={interval}")
-    done = pipeline.launched(line, variables={"LC_ALL": "C.UTF-8"})
+    done = pipeline.launched(line)
     seconds = pipeline.played(done.stdout)
     if done.returncode != 0 or seconds is None:
         raise pipeline.PipelineError(done.stderr.strip() or "the pipeline did not end")
