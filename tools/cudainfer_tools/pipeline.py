@@ -13,6 +13,7 @@ working directory, one in ./.cache is what cudainfer-setup-models has installed,
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shlex
@@ -179,8 +180,9 @@ def played(text: str) -> float | None:
     return None if ended is None else int(ended[1]) * 3600 + int(ended[2]) * 60 + float(ended[3])
 
 
-def launched(arguments: list[str], *options: str) -> subprocess.CompletedProcess[str]:
-    """Runs a pipeline to its end and returns what it printed, in English. A gst-launch-1.0 that does not end after an error is killed."""
+def launched(arguments: list[str], *options: str, limit_s: float = math.inf) -> subprocess.CompletedProcess[str]:
+    """Runs a pipeline to its end and returns what it printed, in English. A gst-launch-1.0 that does not end after an error, or within the
+    limit, is killed."""
     started = command(arguments, *options)
     process = subprocess.Popen(
         started,
@@ -190,32 +192,33 @@ def launched(arguments: list[str], *options: str) -> subprocess.CompletedProcess
         text=True,
         errors="replace",
     )
-    failed_at: float | None = None
+    ends_by = time.monotonic() + limit_s
     while True:
         try:
             stdout, stderr = process.communicate(timeout=1.0)
             return subprocess.CompletedProcess(started, process.returncode, stdout, stderr)
         except subprocess.TimeoutExpired as waiting:
+            now = time.monotonic()
             # Bytes also of a process whose output is text.
-            if b"ERROR: from element" not in (waiting.stderr or b""):
-                continue
-            failed_at = failed_at or time.monotonic()
-            if time.monotonic() - failed_at > PATIENCE_S:
+            if b"ERROR: from element" in (waiting.stderr or b""):
+                ends_by = min(ends_by, now + PATIENCE_S)
+            if now > ends_by:
                 process.kill()
         except BaseException:
             process.kill()
             raise
 
 
-def run(arguments: list[str]) -> None:
-    """Runs a pipeline to its end, in silence; what goes wrong is raised as the first error's sentence."""
-    done = launched(arguments, "-q")
+def run(arguments: list[str], option: str = "-q") -> str:
+    """Runs a pipeline to its end, in silence, and returns what it printed; what goes wrong is raised as the first error's sentence."""
+    done = launched(arguments, option)
     if done.returncode != 0:
         error = ERROR.search(done.stdout + done.stderr)
         if not error:
             raise PipelineError(f"{printable(command(arguments))} failed: {done.stderr.strip()}")
         # Our elements' sentences begin with their names.
         raise PipelineError(error[3] if error[1] and error[3].startswith(error[1]) else f"{error[1] or error[2]}: {error[3]}")
+    return done.stdout
 
 
 def start(tool: str, main: Callable[[], int | None]) -> NoReturn:

@@ -1,5 +1,6 @@
 """Tests of pipeline.py, on the project's own launch files and on small ones."""
 
+import signal
 import tempfile
 import unittest
 from pathlib import Path
@@ -117,6 +118,13 @@ class Errors(unittest.TestCase):
             self.assertRaisesRegex(pipeline.PipelineError, "typefind: This is text"),
         ):
             pipeline.run(["fakesrc", "!", "fakesink"])
+
+    def test_a_gst_launch_that_does_not_end_within_the_limit_is_killed(self):
+        with (
+            mock.patch.object(pipeline, "command", return_value=["sleep", "1000"]),
+            mock.patch.object(pipeline, "environment", return_value={}),
+        ):
+            self.assertEqual(pipeline.launched([], limit_s=0.1).returncode, -signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -37,8 +37,7 @@ DECODED = "decoded"
 def size(video: Path) -> tuple[int, int, str]:
     """A video's width, height and frame rate."""
     line = ["filesrc", f"location={video}", "!", "decodebin", "!", "videoconvert", "!", "identity", "eos-after=1", "!", "fakesink"]
-    shown = pipeline.launched(line, "-v").stdout
-    caps = next(part for part in shown.splitlines() if "video/x-raw" in part and "width=" in part)
+    caps = next(part for part in pipeline.run(line, "-v").splitlines() if "video/x-raw" in part and "width=" in part)
     field = {name: caps.partition(f"{name}=")[2].partition(",")[0].rpartition(")")[2] for name in ("width", "height", "framerate")}
     return int(field["width"]), int(field["height"]), field["framerate"]
 

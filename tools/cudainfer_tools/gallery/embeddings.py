@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from cudainfer_tools.pipeline import PipelineError
 
 # Pictures of one process, which loads the models once.
 AT_ONCE = 16
+# Seconds that they may take: the model is loaded in these, too.
+LIMIT_S = 600
 
 
 @dataclass(frozen=True)
@@ -65,10 +68,12 @@ def branch(picture: Path, records: Path, models: Models) -> list[str]:
 def run(pictures: Sequence[Path], folder: Path, models: Models) -> str | None:
     """Has the records of pictures written to FOLDER/NUMBER.jsonl; returns an error of the pipeline."""
     words = [word for number, picture in enumerate(pictures) for word in branch(picture, folder / f"{number}.jsonl", models)]
-    done = pipeline.launched(words, "-q")
+    done = pipeline.launched(words, "-q", limit_s=LIMIT_S)
     errors = pipeline.ERROR.search(done.stdout + done.stderr)
     if done.returncode == 0 and not errors:
         return None
+    if done.returncode == -signal.SIGKILL and not errors:
+        return f"gst-launch-1.0 did not end within {LIMIT_S} s"
     return errors[3] if errors else f"gst-launch-1.0 failed with status {done.returncode}: {done.stderr.strip()[-300:]}"
 
 

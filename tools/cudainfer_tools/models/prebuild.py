@@ -68,14 +68,15 @@ def start(arguments: list[str], loud: bool) -> Start:
         command = pipeline.command(arguments)
         # Both outputs in one, or their order would be lost.
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-            errors = []
+            errors: list[str] = []
             for line in process.stdout or ():
                 if error := heard(line.rstrip(), loud):
+                    if not errors:
+                        # It kills nothing where the process has ended.
+                        killer = threading.Timer(pipeline.PATIENCE_S, process.kill)
+                        killer.daemon = True
+                        killer.start()
                     errors.append(error)
-                    # It kills nothing where the process has ended.
-                    killer = threading.Timer(pipeline.PATIENCE_S, process.kill)
-                    killer.daemon = True
-                    killer.start()
         seconds = time.monotonic() - began
         if process.returncode or errors:
             failed = f"gst-launch-1.0 failed with status {process.returncode}"
