@@ -25,6 +25,9 @@ let known = null;
 /** Its state when the page last looked. */
 let state = null;
 
+/** Zones, ground and thresholds: seen once the zones are there, which move what is below them. */
+const settings = document.querySelector(".camera-settings");
+
 /** Whether the service draws zones in the picture that is shown. */
 let drawsZones = false;
 /** What the service draws. The page draws the zones that can be moved itself, and not those of the pipeline. */
@@ -36,13 +39,17 @@ function hasZonesOfPipeline() {
   return !zones.length && !plane && (counts[shown] ?? []).length > 0;
 }
 
+/** Gives the picture the shape of the frames: what is drawn on it is in fractions of them. */
+const setAspect = (aspect) => $("picture").style.setProperty("--aspect", aspect);
+$("snapshot").addEventListener("load", ({ target }) => setAspect(target.naturalWidth / target.naturalHeight));
+$("live-video").addEventListener("resize", ({ target }) => target.videoHeight && setAspect(target.videoWidth / target.videoHeight));
+
 const path = () => {
   const width = Math.min(1920, Math.round($("picture").clientWidth * Math.min(2, devicePixelRatio)));
   return withQuery(ofStream(shown, "/live.jpg"), { width: Math.max(160, Math.ceil(width / 160) * 160), ...drawn() });
 };
 const picture = new LivePicture($("snapshot"), path, (message) => {
   setText($("no-picture"), message);
-  if (!message) $("picture").style.aspectRatio = "";
 });
 /** Whether the video of the shown camera has been asked for. */
 let isVideoAsked = false;
@@ -55,7 +62,6 @@ const video = new LiveVideo(
     if (plays) {
       picture.stop();
       setText($("no-picture"), "");
-      $("picture").style.aspectRatio = "";
     } else if (shown !== null) picture.start();
   },
   () => state === "playing" && (streamOf(shown)?.["frames-per-second"] ?? 0) >= 1,
@@ -122,8 +128,8 @@ function leaveQuietly() {
 export const view = {
   title: (name) => name ?? "Camera",
   mayLeave: () => !unsaved() || confirm("Discard the zones that are not saved?"),
-  show(name) {
-    shown = name ?? "";
+  show(name = "") {
+    shown = name;
     forget();
     drawsZones = false;
     $("camera-title").textContent = shown;
@@ -132,11 +138,12 @@ export const view = {
     $("live-video").setAttribute("aria-label", `Picture of ${shown}`);
     for (const id of ["zone-error", "camera-failure", "no-picture", "hint", "pipeline-zones"]) $(id).textContent = "";
     // All is in its place before the picture comes: nothing moves under a finger.
-    $("picture").style.aspectRatio = frameAspect(streamOf(shown)?.caps);
+    setAspect(frameAspect(streamOf(shown)?.caps));
     state = streamOf(shown)?.state ?? null;
     picture.start();
     render();
-    attempt($("zone-error"), readZones);
+    settings.classList.add("coming");
+    attempt($("zone-error"), readZones).finally(() => name === shown && settings.classList.remove("coming"));
     elements.load(shown);
     snapshots.load(shown);
   },

@@ -90,7 +90,7 @@ async function read() {
     $("known-models").replaceChildren(...models.map(option));
     $("pipelines").replaceChildren(...pipelines.map(row));
     showPipeline();
-  });
+  }).finally(() => $("setup-parts").classList.remove("coming"));
 }
 
 form.elements.pipeline.addEventListener("change", showPipeline);

@@ -125,16 +125,24 @@ impl Page {
     /// Clicks into an element, at a part of its width and height.
     #[track_caller]
     pub(crate) fn click(&mut self, selector: &str, x: f64, y: f64) {
-        self.hit(selector, [x, y], |page, x, y| {
-            ["mousePressed", "mouseReleased"].into_iter().for_each(|kind| page.mouse(kind, x, y));
-        });
+        self.hit(selector, [x, y], "click", Self::press_and_release);
+    }
+
+    /// The same where the press acts, and what it adds lies under the release.
+    #[track_caller]
+    pub(crate) fn add_point(&mut self, canvas: &str, x: f64, y: f64) {
+        self.hit(canvas, [x, y], "pointerdown", Self::press_and_release);
+    }
+
+    fn press_and_release(&mut self, x: f64, y: f64) {
+        ["mousePressed", "mouseReleased"].into_iter().for_each(|kind| self.mouse(kind, x, y));
     }
 
     /// Drags from the middle of one element to a place in another.
     #[track_caller]
     pub(crate) fn drag(&mut self, from: &str, to: &str, x: f64, y: f64) {
         let (x1, y1) = self.place(to, x, y);
-        self.hit(from, [0.5, 0.5], |page, x0, y0| {
+        self.hit(from, [0.5, 0.5], "pointerdown", |page, x0, y0| {
             page.mouse("mousePressed", x0, y0);
             page.mouse("mouseMoved", x1, y1);
             page.mouse("mouseReleased", x1, y1);
@@ -144,7 +152,7 @@ impl Page {
     /// Taps on an element with a finger, at a part of its width and height, and waits for the click that follows.
     #[track_caller]
     pub(crate) fn tap(&mut self, selector: &str, x: f64, y: f64) {
-        self.hit(selector, [x, y], |page, x, y| {
+        self.hit(selector, [x, y], "pointerdown", |page, x, y| {
             page.evaluate(
                 "window.tapped = false; addEventListener('click', () => { window.tapped = true; }, { capture: true, once: true })",
             );
@@ -155,13 +163,13 @@ impl Page {
         self.wait("window.tapped");
     }
 
-    /// Has an element be hit by what `act` does there, again where the page has moved it away meanwhile.
+    /// Has an element get this event by what `act` does there, again where the page has moved it away meanwhile.
     #[track_caller]
-    fn hit(&mut self, selector: &str, [x, y]: [f64; 2], act: impl Fn(&mut Self, f64, f64)) {
+    fn hit(&mut self, selector: &str, [x, y]: [f64; 2], event: &str, act: impl Fn(&mut Self, f64, f64)) {
         until(&format!("{selector} is hit"), || {
             let (x, y) = self.place(selector, x, y);
             self.evaluate(&format!(
-                "window.isHit = false; document.querySelector({selector:?})?.addEventListener('pointerdown', \
+                "window.isHit = false; document.querySelector({selector:?})?.addEventListener({event:?}, \
                  () => {{ window.isHit = true; }}, {{ capture: true, once: true }})"
             ));
             act(self, x, y);
@@ -193,7 +201,9 @@ impl Page {
     #[track_caller]
     fn place(&mut self, selector: &str, x: f64, y: f64) -> (f64, f64) {
         // After a click on a link the page shows what it leads to a moment later.
-        self.wait(&format!("document.querySelector({selector:?})?.checkVisibility() === true"));
+        self.wait(&format!(
+            "document.querySelector({selector:?})?.checkVisibility({{ visibilityProperty: true }}) === true"
+        ));
         let rectangle = format!(
             "(async () => {{ const e = document.querySelector({selector:?}); if (!e) return [0, 0, 0, 0]; e.scrollIntoView({{block: 'center'}}); \
              for (let last = '', same = 0; ;) {{ const b = e.getBoundingClientRect(), now = [b.x, b.y, b.width, b.height]; \

@@ -43,7 +43,7 @@ fn a_zone_that_is_drawn_counts() {
     // A polygon by mouse, and one of its points moved.
     page.click("#new-polygon", 0.5, 0.5);
     for (x, y) in [(0.02, 0.02), (0.98, 0.02), (0.98, 0.98), (0.5, 0.98)] {
-        page.click("#canvas", x, y);
+        page.add_point("#canvas", x, y);
     }
     page.click("#finish", 0.5, 0.5);
     page.drag(".handle[data-point='3']", "#canvas", 0.02, 0.98);
@@ -221,7 +221,7 @@ fn four_points_on_the_ground_make_a_grid_of_metres_and_are_saved_with_the_zones(
         page.wait("document.querySelector('#ground-hint').textContent.startsWith('Set point 1 of 4')");
         assert_eq!(page.evaluate("document.querySelector('#save').disabled"), json!(true));
         for (x, y) in points {
-            page.click("#ground-canvas", x, y);
+            page.add_point("#ground-canvas", x, y);
         }
         if points[1].0 > 0.8 {
             page.wait(
@@ -275,4 +275,16 @@ fn four_points_on_the_ground_make_a_grid_of_metres_and_are_saved_with_the_zones(
     page.click("#revert", 0.5, 0.5);
     page.wait("document.querySelectorAll('#ground-canvas .grid').length === 16");
     assert_eq!(page.evaluate("document.querySelector('#ground-length').value"), json!("10"));
+}
+
+#[test]
+fn a_click_of_these_tests_is_repeated_where_the_page_moves_between_press_and_release() {
+    let Some(chromium) = installed() else { return eprintln!("skipped: there is no chromium") };
+    let mut page = Page::open(chromium, "data:text/html,<p id=above></p><button>Clicked</button>");
+    page.evaluate(
+        "const button = document.querySelector('button'); window.clicks = 0; button.addEventListener('click', () => window.clicks++); \
+         button.addEventListener('pointerdown', () => { document.querySelector('#above').style.height = '500px'; })",
+    );
+    page.click("button", 0.5, 0.5);
+    assert_eq!(page.evaluate("window.clicks"), json!(1));
 }

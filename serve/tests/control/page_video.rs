@@ -25,6 +25,18 @@ fn watchers(service: &Service) -> usize {
     service.fleet.outputs("door").map_or(0, |outputs| outputs.watchers())
 }
 
+/// Looks whether zones are drawn on the whole frame, which has the shape of the camera's, in windows of every shape.
+fn zones_lie_on(shown: &str, page: &mut Page) {
+    for (width, height) in [(1280, 900), (1280, 500), (2560, 600), (390, 740)] {
+        page.become_window(width, height, "light");
+        page.wait(&format!(
+            "(() => {{ const [frame, zones, picture] = ['{shown}', '#canvas', '#picture'].map((e) => document.querySelector(e).getBoundingClientRect()); \
+             return ['x', 'y', 'width', 'height'].every((key) => Math.abs(frame[key] - zones[key]) < 1 && Math.abs(frame[key] - picture[key]) < 1) \
+             && Math.abs(frame.width / frame.height - 320 / 240) < 0.02 && frame.height < {height} && innerWidth === {width}; }})()"
+        ));
+    }
+}
+
 #[test]
 fn the_cameras_video_plays_where_its_picture_was_and_ends_with_the_view() {
     let Some((service, mut page)) = open("") else { return };
@@ -36,10 +48,7 @@ fn the_cameras_video_plays_where_its_picture_was_and_ends_with_the_view() {
         page.evaluate("document.querySelector('#live-video').getAttribute('aria-label')"),
         json!("Picture of door")
     );
-    // Zones are drawn on it as on the picture.
-    let boxes = "['#live-video', '#canvas'].map((e) => document.querySelector(e).getBoundingClientRect()).map((b) => [b.x, b.y, b.width])";
-    let boxes = page.evaluate(boxes);
-    assert_eq!(boxes[0], boxes[1]);
+    zones_lie_on("#live-video", &mut page);
     // What is drawn is another session's.
     // The picture is shown between the two, which may be for a moment.
     page.evaluate(
@@ -72,5 +81,24 @@ fn where_the_video_fails_the_picture_is_shown() {
         assert_eq!(page.evaluate("document.querySelector('#snapshot').hidden"), json!(false));
         assert_eq!(page.evaluate("document.querySelector('#live-video').hidden"), json!(true));
         assert_eq!(page.evaluate("document.querySelector('#camera-failure').textContent"), json!(""));
+        zones_lie_on("#snapshot", &mut page);
     }
+}
+
+#[test]
+fn what_can_be_clicked_does_not_move_while_a_view_arrives() {
+    let moved = "window.moved = []; new PerformanceObserver((list) => { for (const { sources } of list.getEntries()) for (const { node } of sources) \
+                 if (node?.querySelector?.('button, a, summary, input, select')) window.moved.push(node.id || node.className || node.nodeName); }) \
+                 .observe({ type: 'layout-shift', buffered: true });";
+    let Some((service, mut page)) = open(moved) else { return };
+    page.wait("!document.querySelector('#live-video').hidden && document.querySelector('#elements .setting') !== null");
+    let seen = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done(window.moved.join()), 100))))";
+    // The page's own header comes before everything else.
+    let first = page.evaluate(seen);
+    assert!(["", "MAIN"].iter().any(|text| first == json!(text)), "{first}");
+    page.evaluate(&format!("window.moved = []; location.href = '{}/#/setup'", service.url));
+    page.wait(
+        "document.querySelector('#pipelines tr')?.checkVisibility({ visibilityProperty: true }) === true",
+    );
+    assert_eq!(page.evaluate(seen), json!(""));
 }
