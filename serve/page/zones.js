@@ -111,12 +111,17 @@ function shape(zone, isChosen) {
   if (zone.kind === "line" && zone.points.length === 2) canvas.append(arrow(zone, isChosen));
 }
 
-/** A zone's name at its first point. It is read in the list, so that screen readers leave it out here. */
+/** A zone's name: in the middle of a polygon, at a quarter of a line. It is read in the list, so that screen readers leave it out here. */
 function label(zone) {
   const element = make("span", { className: "zone-label", textContent: zone.name, aria: { hidden: "true" } });
-  const [x, y] = zone.points[0];
-  element.style.setProperty("left", `${x * 100}%`);
-  element.style.setProperty("top", `${y * 100}%`);
+  const [x, y] = [0, 1].map((axis) => {
+    const values = zone.points.map((point) => point[axis]);
+    const place = zone.kind === "line" ? values[0] * 0.75 + values.at(-1) * 0.25 : (Math.min(...values) + Math.max(...values)) / 2;
+    return `${place * 100}%`;
+  });
+  Object.entries({ left: x, top: y }).forEach(([name, value]) => element.style.setProperty(name, value));
+  // At the right end of the picture it ends there, at the left one it begins there: all of it is in the picture.
+  element.style.setProperty("transform", `translate(-${x}, -${y})`);
   return element;
 }
 
@@ -134,12 +139,13 @@ function arrow(zone, isChosen) {
   const ratio = box.height > 0 ? box.width / box.height : 1;
   const along = [(bx - ax) * ratio, by - ay];
   const length = Math.hypot(...along) || 1;
-  const across = [-along[1] / length / ratio, along[0] / length].map((value) => value * 0.08);
+  const size = 0.05 * Math.hypot(ratio, 1);
+  const across = [-along[1] / length / ratio, along[0] / length].map((value) => value * size);
   const middle = [(ax + bx) / 2, (ay + by) / 2];
   const tip = [middle[0] + across[0], middle[1] + across[1]];
   const wing = (side) => [
-    tip[0] - across[0] * 0.4 + side * 0.02 * (along[0] / length / ratio),
-    tip[1] - across[1] * 0.4 + side * 0.02 * (along[1] / length),
+    tip[0] - across[0] * 0.4 + side * 0.25 * size * (along[0] / length / ratio),
+    tip[1] - across[1] * 0.4 + side * 0.25 * size * (along[1] / length),
   ];
   const element = document.createElementNS(SVG, "polyline");
   element.setAttribute("points", [middle, tip, wing(1), tip, wing(-1)].map((p) => p.join(",")).join(" "));

@@ -159,7 +159,7 @@ fn zones_that_somebody_else_changes_are_shown_and_are_drawn_once() {
     );
     let zones = json!({"units": "fraction", "zones": [
         {"name": "<script>window.hit</script><img src>", "kind": "polygon", "points": [[0.1, 0.1], [0.9, 0.1], [0.9, 0.9]], "anchor": "center"},
-        {"name": "line", "kind": "line", "points": [[0, 0.5], [1, 0.5]]}]});
+        {"name": "line", "kind": "line", "points": [[1, 0.5], [0, 0.5]]}]});
     assert_eq!(
         crate::service::send("PUT", &format!("{}/v1/streams/door/zones", service.url), &zones).status,
         200
@@ -169,6 +169,10 @@ fn zones_that_somebody_else_changes_are_shown_and_are_drawn_once() {
         page.evaluate("document.querySelector('.zone-label').textContent"),
         json!("<script>window.hit</script><img src>")
     );
+    let outside = "(() => { const boxes = (selector) => [...document.querySelectorAll(selector)].map((e) => e.getBoundingClientRect()); \
+                   const [picture] = boxes('#picture'); return boxes('.zone-label').filter((name) => name.left < picture.left - 1 || \
+                   name.right > picture.right + 1 || name.top < picture.top - 1 || name.bottom > picture.bottom + 1).length; })()";
+    assert_eq!(page.evaluate(outside), json!(0), "every zone's name is in the picture");
     assert_eq!(page.evaluate("document.querySelector('#zones [name=anchor]').value"), json!("center"));
     // A click on a zone chooses it in the list.
     page.click("#canvas polygon", 0.9, 0.3);
