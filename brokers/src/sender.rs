@@ -129,7 +129,7 @@ impl Sender {
         if denied && !self.ever {
             return Err(io::Error::other(reason));
         }
-        if self.outage.is_due() {
+        if self.outage.is_due_for(&reason) {
             (self.report)(Report::Warning(format!(
                 "'{}' takes no messages: {reason}. {} are waiting, and it is tried again until it does",
                 self.access.destination,

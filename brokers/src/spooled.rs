@@ -83,7 +83,7 @@ impl Spooled {
 
     /// The spool cannot be written.
     fn fails(&mut self, error: &io::Error) {
-        if self.failing.is_due() {
+        if self.failing.is_due_for(&error.to_string()) {
             (self.report)(Report::Warning(format!(
                 "the spool cannot be written: {error}. It is tried again until it can; meanwhile messages wait in the queue"
             )));
@@ -235,7 +235,7 @@ impl Shared {
                     }
                     Err(e) => {
                         drop(state);
-                        if unreadable.is_due() {
+                        if unreadable.is_due_for(&e.to_string()) {
                             report(Report::Warning(format!(
                                 "the spool cannot be read: {e}. It is tried again until it can"
                             )));
@@ -295,7 +295,7 @@ impl Shared {
             let unsynced = spool.take_unsynced();
             drop(state);
             match unsynced.map(|unsynced| unsynced.sync()) {
-                Some(Err(e)) if failing.is_due() => report(Report::Warning(format!(
+                Some(Err(e)) if failing.is_due_for(&e.to_string()) => report(Report::Warning(format!(
                     "the disk does not keep what is in the spool: {e}. A power cut would lose it"
                 ))),
                 Some(Ok(())) => drop(failing.end()),
