@@ -1,6 +1,8 @@
 // Requests to the service. The token is kept for this tab only.
 
 const KEY = "cudainfer-token";
+/** Milliseconds for what the service answers at once. A network that swallows packets would hold a request for minutes. */
+const PATIENCE = 15000;
 
 /**
  * An answer that says that something was wrong. `message` is the service's sentence; `late` says that the request had a token that is
@@ -26,15 +28,16 @@ export function hasToken() {
   return sessionStorage.getItem(KEY) !== null;
 }
 
-/** The service's answer, also 304 where `headers` ask for what has changed. */
-export async function ask(method, path, { body, sdp, headers = {}, signal, keepalive = false } = {}) {
+/** The service's answer, also 304 where `headers` ask for what has changed. `limit` is how many milliseconds all of it may take. */
+export async function ask(method, path, { body, sdp, headers = {}, signal, limit, keepalive = false } = {}) {
   const sent = { ...headers };
   const token = sessionStorage.getItem(KEY);
   if (token) sent.authorization = `Bearer ${token}`;
   if (body !== undefined) sent["content-type"] = "application/json";
   if (sdp !== undefined) sent["content-type"] = "application/sdp";
   const text = body === undefined ? sdp : JSON.stringify(body);
-  const options = { method, headers: sent, body: text, cache: "no-store", signal, keepalive };
+  const ends = [signal, limit && AbortSignal.timeout(limit)].filter(Boolean);
+  const options = { method, headers: sent, body: text, cache: "no-store", signal: AbortSignal.any(ends), keepalive };
   let answer;
   try {
     answer = await fetch(path, options);
@@ -60,9 +63,9 @@ async function body(answer, read) {
   }
 }
 
-/** The answer's JSON, or null if it has no body. */
-export async function json(method, path, sent) {
-  const answer = await ask(method, path, { body: sent });
+/** The answer's JSON, or null if it has no body. What changes something may take long. */
+export async function json(method, path, sent, { signal } = {}) {
+  const answer = await ask(method, path, { body: sent, signal, limit: method === "GET" && PATIENCE });
   return answer.status === 204 ? null : body(answer, (answer) => answer.json());
 }
 
@@ -73,7 +76,7 @@ export async function blob(path, { method = "GET", sent, signal } = {}) {
 
 /** A picture and its tag; null if it is still the one with `tag`. */
 export async function picture(path, tag, signal) {
-  const answer = await ask("GET", path, { headers: tag ? { "if-none-match": tag } : {}, signal });
+  const answer = await ask("GET", path, { headers: tag ? { "if-none-match": tag } : {}, signal, limit: PATIENCE });
   if (answer.status === 304) return null;
   return { blob: await body(answer, (answer) => answer.blob()), tag: answer.headers.get("etag") };
 }
@@ -84,7 +87,7 @@ export async function picture(path, tag, signal) {
  */
 export async function pictures(wanted, width, signal) {
   const names = wanted.map(({ stream, tag }) => (tag ? `${stream}:${tag}` : stream)).join(",");
-  const answer = await ask("GET", withQuery("v1/live", { width, pictures: names }), { signal });
+  const answer = await ask("GET", withQuery("v1/live", { width, pictures: names }), { signal, limit: PATIENCE });
   const bytes = await body(answer, (answer) => answer.arrayBuffer());
   const end = new Uint8Array(bytes).indexOf(10);
   const list = JSON.parse(new TextDecoder().decode(bytes.slice(0, end)));
@@ -98,7 +101,7 @@ export async function pictures(wanted, width, signal) {
 
 /** Sends the offer of a connection for live video. Returns the service's answer, and the address of the session. */
 export async function startSession(path, sdp, signal) {
-  const answer = await ask("POST", path, { sdp, signal });
+  const answer = await ask("POST", path, { sdp, signal, limit: PATIENCE });
   const session = new URL(answer.headers.get("location"), answer.url).href;
   return { answer: await body(answer, (answer) => answer.text()), session };
 }

@@ -1,15 +1,16 @@
 // The page: the token, the state of the streams, and the views.
 
-import { setToken } from "./api.js";
+import { Refused, setToken } from "./api.js";
 import { attempt } from "./attempt.js";
 import * as camera from "./camera.js";
 import { $ } from "./dom.js";
 import * as events from "./events.js";
 import * as login from "./login.js";
 import { repeat } from "./repeat.js";
-import { addView, follow } from "./router.js";
+import { addView, again } from "./router.js";
 import * as setup from "./setup.js";
 import { refresh } from "./state.js";
+import { timeText } from "./time.js";
 import * as timeline from "./timeline.js";
 import * as wall from "./wall.js";
 
@@ -28,10 +29,21 @@ let started = false;
 async function start() {
   await refresh();
   login.close();
-  follow();
+  again();
   if (started) return;
   started = true;
-  repeat(() => attempt($("failure"), refresh), STATE_PERIOD, () => !login.isAsked());
+  let latest = new Date();
+  const look = async () => {
+    const isFresh = await attempt($("failure"), () =>
+      refresh().catch((error) => {
+        if (error instanceof Refused) error.message += ` What is shown is of ${timeText(latest)}.`;
+        throw error;
+      }),
+    );
+    document.body.classList.toggle("stale", !isFresh);
+    if (isFresh) latest = new Date();
+  };
+  repeat(look, STATE_PERIOD, () => !login.isAsked());
 }
 
 $("login").addEventListener("submit", (event) => {

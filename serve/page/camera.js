@@ -20,8 +20,10 @@ const ZONES_PERIOD = 5000;
 
 /** The name of the camera that is shown. */
 let shown = null;
-/** The zones and the ground that the service had when the page last looked, as JSON; null until they have been read. */
+/** The zones and the ground that the editor began with, as the service has them, and as JSON; null until they have been read. */
 let known = null;
+/** What the service has by now, if somebody else has changed it while something here is not saved. */
+let elsewhere = null;
 /** Its state when the page last looked. */
 let state = null;
 
@@ -35,8 +37,7 @@ const drawn = () => ({ overlay: $("overlay").checked, zones: hasZonesOfPipeline(
 
 /** Whether what counts are the zones of the pipeline or of a file, because the stream has none of its own. */
 function hasZonesOfPipeline() {
-  const [zones, plane] = JSON.parse(known ?? "[[{}]]");
-  return !zones.length && !plane && (counts[shown] ?? []).length > 0;
+  return known !== null && !known.zones.length && !known.ground && (counts[shown] ?? []).length > 0;
 }
 
 /** Gives the picture the shape of the frames: what is drawn on it is in fractions of them. */
@@ -50,6 +51,7 @@ const path = () => {
 };
 const picture = new LivePicture($("snapshot"), path, (message) => {
   setText($("no-picture"), message);
+  $("snapshot").classList.toggle("old", message !== "");
 });
 /** Whether the video of the shown camera has been asked for. */
 let isVideoAsked = false;
@@ -97,16 +99,61 @@ function render() {
   setText($("pipeline-zones"), names && `The pipeline has zones of its own: ${names}. Zones that are saved here take their place, and without any here they count again.`);
 }
 
+/** The zones and the ground that the service has, as fractions of the frame. */
+async function read(name) {
+  const [stream, read] = await Promise.all([json("GET", ofStream(name)), json("GET", ofStream(name, "/zones"))]);
+  const { zones, ground } = inFractions(read, frameSize(stream.caps));
+  return { zones, ground: ground ?? null, text: JSON.stringify([read.zones, read.ground ?? null, read.units]) };
+}
+
+/** Has the editor show what the service has. */
+function edit(now) {
+  known = now;
+  zones.load(now.zones);
+  ground.load(now.ground);
+  $("zones-editor").hidden = false;
+  setText($("zone-error"), "");
+  overtaken(null);
+}
+
+/** Notes what somebody else has saved while something here is not saved; null for nothing. */
+function overtaken(now) {
+  elsewhere = now;
+  setText(
+    $("zones-elsewhere"),
+    now ? "Somebody else has changed the zones of this camera meanwhile. To discard changes shows theirs; to save replaces them." : "",
+  );
+}
+
 /** Reads the zones; those that somebody else has changed are shown unless something is being drawn here. */
 async function readZones() {
   const name = shown;
-  const [stream, read] = await Promise.all([json("GET", ofStream(name)), json("GET", ofStream(name, "/zones"))]);
-  const text = JSON.stringify([read.zones, read.ground ?? null, read.units]);
-  if (shown !== name || text === known || unsaved()) return;
-  const fractions = inFractions(read, frameSize(stream.caps));
-  known = text;
-  zones.load(fractions.zones);
-  ground.load(fractions.ground ?? null);
+  const now = await read(name);
+  if (shown !== name) return;
+  if (now.text === known?.text) overtaken(null);
+  else if (known === null || !unsaved()) edit(now);
+  else overtaken(now);
+}
+
+/** Saves what the editor has, unless somebody else has changed it and is not to be overruled. */
+async function save() {
+  const name = shown;
+  const now = await read(name);
+  if (shown !== name) return;
+  if (now.text !== known.text) {
+    overtaken(now);
+    if (!confirm("Somebody else has changed the zones of this camera meanwhile. Replace them?")) return;
+  }
+  const [list, plane] = [zones.current(), ground.current()];
+  await json("PUT", ofStream(name, "/zones"), { units: "fraction", zones: list, ...(plane ? { ground: plane } : {}) });
+  if (shown !== name) return;
+  // What was drawn meanwhile stays, and is not saved.
+  zones.keep(list);
+  ground.keep(plane);
+  overtaken(null);
+  if (!unsaved()) setText($("hint"), "Saved.");
+  const after = await read(name);
+  if (shown === name) known = after;
 }
 
 /** Whether something was drawn or typed that is not saved. */
@@ -118,6 +165,7 @@ function forget() {
   known = null;
   zones.load([]);
   ground.load(null);
+  overtaken(null);
 }
 
 function leaveQuietly() {
@@ -127,6 +175,7 @@ function leaveQuietly() {
 
 export const view = {
   title: (name) => name ?? "Camera",
+  unsaved,
   mayLeave: () => !unsaved() || confirm("Discard the zones that are not saved?"),
   show(name = "") {
     shown = name;
@@ -143,6 +192,8 @@ export const view = {
     picture.start();
     render();
     settings.classList.add("coming");
+    // Whoever drew without knowing what is there would replace it.
+    $("zones-editor").hidden = true;
     attempt($("zone-error"), readZones).finally(() => name === shown && settings.classList.remove("coming"));
     elements.load(shown);
     snapshots.load(shown);
@@ -160,22 +211,17 @@ export const view = {
 
 onState(render);
 repeat(
-  // What is refused here is shown when somebody saves.
-  () => readZones().catch((error) => { if (!(error instanceof Refused)) throw error; }),
+  async () => {
+    // What is refused once there is an editor, is shown when somebody saves.
+    if (known === null) await attempt($("zone-error"), readZones);
+    else await readZones().catch((error) => { if (!(error instanceof Refused)) throw error; });
+  },
   ZONES_PERIOD,
-  () => shown !== null && !unsaved(),
+  () => shown !== null,
 );
 
-$("save").addEventListener("click", () =>
-  attempt($("zone-error"), async () => {
-    const list = zones.current();
-    const plane = ground.current();
-    await json("PUT", ofStream(shown, "/zones"), { units: "fraction", zones: list, ...(plane ? { ground: plane } : {}) });
-    zones.load(list);
-    ground.load(plane);
-    $("hint").textContent = "Saved.";
-  }),
-);
+$("save").addEventListener("click", () => attempt($("zone-error"), save));
+$("revert").addEventListener("click", () => edit(elsewhere ?? known));
 
 const act = (run) => () => attempt($("camera-failure"), run);
 

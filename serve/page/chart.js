@@ -7,6 +7,8 @@ const SVG = "http://www.w3.org/2000/svg";
 /** Series that have a colour and a dash pattern of their own; the table has all. */
 const MOST = 8;
 const [WIDTH, HEIGHT] = [1000, 200];
+/** The length of the line that a value alone is. */
+const ALONE = 6;
 
 /** The end of an axis: 1, 2 or 5 times a power of ten. */
 export function niceEnd(most) {
@@ -15,16 +17,17 @@ export function niceEnd(most) {
   return [1, 2, 5, 10].map((times) => times * power).find((end) => end >= most * 0.999999);
 }
 
-/** The paths of a line, interrupted where nothing is known. */
+/** The paths of a line, interrupted where nothing is known. A value alone is a short line, which is seen in every pattern. */
 export function pathOf(values, end) {
   const x = (index) => (values.length > 1 ? (index / (values.length - 1)) * WIDTH : 0);
   const y = (value) => HEIGHT - (value / end) * HEIGHT;
+  const isKnown = (value) => value !== null && value !== undefined;
   let path = "";
-  let isOpen = false;
   values.forEach((value, index) => {
-    const known = value !== null && value !== undefined;
-    if (known) path += `${isOpen ? "L" : "M"}${x(index).toFixed(1)} ${y(value).toFixed(1)}${isOpen ? "" : "h0.01"}`;
-    isOpen = known;
+    if (!isKnown(value)) return;
+    const [hasLast, hasNext] = [isKnown(values[index - 1]), isKnown(values[index + 1])];
+    const isAlone = !hasLast && !hasNext;
+    path += `${hasLast ? "L" : "M"}${(x(index) - (isAlone ? ALONE / 2 : 0)).toFixed(1)} ${y(value).toFixed(1)}${isAlone ? `h${ALONE}` : ""}`;
   });
   return path;
 }

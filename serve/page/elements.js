@@ -72,7 +72,8 @@ function field(name, element, setting, models) {
     const done = await attempt(answer, async () => (change = await json("PATCH", ofStream(name), patch)));
     if (done) setText(answer, { live: "In use.", restart: "The camera starts again.", nothing: "As it was." }[change.applied]);
   };
-  const control = { switch: toggle, choice, text, number, integer: number }[setting.kind](setting, send, id);
+  const refuse = (sentence) => setText(answer, sentence);
+  const control = { switch: toggle, choice, text, number, integer: number }[setting.kind](setting, send, id, refuse);
   if (setting.name === "model") suggest(control, models, id);
   control.querySelector(`[id="${CSS.escape(id)}"]`)?.setAttribute("aria-describedby", note.id);
   return make("div", { className: "setting" }, label, control, answer, note);
@@ -106,14 +107,14 @@ function text(setting, send, id) {
   return make("span", {}, input);
 }
 
-/** A number; one between two near limits has a slider as well. */
-function number(setting, send, id) {
+/** A number; one between two near limits has a slider as well. What is none, or beyond the limits, is refused with the browser's sentence. */
+function number(setting, send, id, refuse) {
   const later = settled(send);
   const limits = { min: setting.minimum, max: setting.maximum, step: setting.kind === "integer" ? 1 : "any" };
   const input = make("input", { type: "number", id, ...limits, value: setting.value ?? "" });
   const parts = [input];
   input.addEventListener("input", () => {
-    if (!input.validity.valid || input.value === "") return;
+    if (!input.validity.valid || input.value === "") return refuse(input.validationMessage);
     parts.slice(1).forEach((slider) => (slider.value = input.value));
     later(Number(input.value));
   });
@@ -134,3 +135,6 @@ function suggest(control, models, id) {
   control.querySelector("input").setAttribute("list", list.id);
   control.append(list);
 }
+
+// Somebody else may have set something meanwhile.
+$("thresholds").addEventListener("toggle", () => $("thresholds").open && shown !== null && load(shown));

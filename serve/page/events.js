@@ -20,9 +20,9 @@ let events = [];
 let next = null;
 let abort = null;
 
-/** The filter as the service takes it. */
+/** The filter as the service takes it. Keyboards of phones add a space to what they complete. */
 function filter() {
-  const values = Object.fromEntries(new FormData(form));
+  const values = Object.fromEntries([...new FormData(form)].map(([key, value]) => [key, value.trim()]));
   return { ...values, from: fromField(values.from), to: fromField(values.to) };
 }
 
@@ -38,7 +38,9 @@ export function matches(event, { stream, zone, class: label, kind, from, to }) {
 
 function render() {
   keyed($("event-list"), events, (event) => event.id, (event) => eventItem(event, play), updateItem);
-  $("more-events").hidden = next === null || events.length >= MOST;
+  const isFull = events.length >= MOST;
+  $("more-events").hidden = next === null || isFull;
+  setText($("events-limit"), isFull ? `The newest ${MOST} are shown: From and To lead to others.` : "");
   $("no-events").hidden = events.length > 0 || place.textContent !== "";
   suggest();
 }
@@ -59,13 +61,23 @@ function offer(list, words) {
   keyed(list, words, (word) => word, (word) => new Option(word || "all", word), () => {});
 }
 
-async function read(before) {
+/** Reads the newest events, or those before one, for the filter that `signal` belongs to. */
+async function read(signal, before = "") {
   await attempt(place, async () => {
-    const answer = await json("GET", withQuery("v1/events", { ...filter(), limit: PART, before: before ?? "" }));
-    events = before === undefined ? answer.events : [...events, ...answer.events];
-    next = answer.next;
+    const answer = await json("GET", withQuery("v1/events", { ...filter(), limit: PART, before }), undefined, { signal }).catch((error) => {
+      if (!signal.aborted) throw error;
+    });
+    // The filter is another one by now.
+    if (signal.aborted) return;
+    const known = new Set(events.map((event) => event.id));
+    // More have happened than were read: those between are not known.
+    const hasGap = before === "" && known.size > 0 && answer.next !== null && !answer.events.some((event) => known.has(event.id));
+    if (before !== "" || known.size === 0 || hasGap) next = answer.next;
+    const answered = new Set(answer.events.map((event) => event.id));
+    const others = hasGap ? [] : events.filter((event) => !answered.has(event.id));
+    events = [...others, ...answer.events].sort((a, b) => b.id - a.id).slice(0, MOST);
   });
-  render();
+  if (!signal.aborted) render();
 }
 
 function begin() {
@@ -77,12 +89,15 @@ function begin() {
   // Until the answer is there, nobody knows.
   $("no-events").hidden = true;
   const { signal } = abort;
-  read().then(() => {
-    // What refuses the list refuses the stream of new ones as well.
-    if (signal.aborted || place.textContent !== "") return;
-    const state = (sentence) => setText($("events-status"), sentence || "New events are added as they happen.");
-    listen("v1/events/live", { signal, found: take, state });
-  });
+  // The list is read once new events come, and again after each interruption: nothing between the two is missed.
+  const state = async (sentence, status) => {
+    const isRefused = status >= 400 && status < 500;
+    if (!isRefused) setText($("events-status"), sentence || "New events are added as they happen.");
+    await read(signal);
+    // What refuses the list as well is said once.
+    if (isRefused && !signal.aborted && place.textContent === "") setText($("events-status"), sentence);
+  };
+  listen("v1/events/live", { signal, found: take, state });
 }
 
 /** Takes an event that has just come, or one of which more is known now. */
@@ -107,7 +122,7 @@ form.addEventListener("submit", (event) => {
   begin();
 });
 form.addEventListener("reset", () => setTimeout(begin));
-$("more-events").addEventListener("click", () => read(next));
+$("more-events").addEventListener("click", () => read(abort.signal, next));
 
 export const view = {
   title: () => "Events",

@@ -37,8 +37,10 @@ export function current() {
   return structuredClone(ground);
 }
 
-export function revert() {
-  load(JSON.parse(saved));
+/** The service has this ground by now. */
+export function keep(plane) {
+  saved = JSON.stringify(plane);
+  report();
 }
 
 /** Whether points are being set. */

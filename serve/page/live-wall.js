@@ -3,6 +3,7 @@
 
 import { Refused, pictures } from "./api.js";
 import { pause } from "./pace.js";
+import { timeText } from "./time.js";
 
 /** Milliseconds until the service is asked again that has refused. */
 const RETRY = 3000;
@@ -23,9 +24,13 @@ export class LiveWall {
     document.addEventListener("visibilitychange", () => this.#wake());
   }
 
-  /** Shows a camera on a canvas; `failed` is called with a sentence, and with "" after each picture. */
+  /** Shows a camera on a canvas; `failed` is called with a sentence, and with "" after each picture. The last picture stays, dimmed. */
   add(canvas, stream, failed) {
-    this.#cameras.set(canvas, { canvas, stream, failed, isInView: false, tag: null, width: 0 });
+    const lacks = (sentence) => {
+      canvas.classList.toggle("old", sentence !== "");
+      failed(sentence);
+    };
+    this.#cameras.set(canvas, { canvas, stream, lacks, isInView: false, tag: null, width: 0, last: null });
     this.#observer.observe(canvas);
   }
 
@@ -53,7 +58,7 @@ export class LiveWall {
       wait = pause(seen.length, performance.now() - begun);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      if (!abort.signal.aborted) seen.forEach((camera) => camera.failed(error.message));
+      if (!abort.signal.aborted) seen.forEach((camera) => camera.lacks(error.message));
     } finally {
       this.#abort = null;
     }
@@ -72,10 +77,11 @@ export class LiveWall {
       const { tag, error, status } = read[index];
       if (decoded[index]) {
         draw(camera.canvas, decoded[index]);
-        Object.assign(camera, { tag, width });
+        Object.assign(camera, { tag, width, last: new Date() });
       }
       // Why there is none, the state of the camera says.
-      camera.failed(status === 503 ? "No picture yet." : (error ?? ""));
+      const none = camera.last ? `No picture since ${timeText(camera.last)}.` : "No picture yet.";
+      camera.lacks(status === 503 ? none : (error ?? ""));
     });
   }
 }

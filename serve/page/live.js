@@ -73,7 +73,8 @@ export class LivePicture {
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       // Why there is none, the state of the camera says.
-      if (!abort.signal.aborted) this.#failed(error.status === 503 ? "No picture yet." : error.message);
+      const none = this.#shownPath === null ? "No picture yet." : "No picture now.";
+      if (!abort.signal.aborted) this.#failed(error.status === 503 ? none : error.message);
     } finally {
       this.#abort = null;
     }

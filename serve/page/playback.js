@@ -1,6 +1,6 @@
 // The recording of an event, from its moment on.
 
-import { blob, hasToken } from "./api.js";
+import { Refused, ask, blob, hasToken } from "./api.js";
 import { attempt } from "./attempt.js";
 import { $, setText } from "./dom.js";
 import { download } from "./download.js";
@@ -12,6 +12,8 @@ const dialog = $("playback");
 const video = $("playback-video");
 const picture = $("playback-picture");
 const place = $("playback-error");
+/** Milliseconds after an event in which its recording may still be going on. */
+const RECENT = 180000;
 let url = null;
 let shown = null;
 
@@ -41,7 +43,10 @@ export function play(event) {
 
 /** Shows what has become known of an event, if it is the one that is shown. */
 export function update(event) {
-  if (shown?.id === event.id) describe(event);
+  if (shown?.id !== event.id) return;
+  const hasMore = !shown.recording && (event.recording || (!shown.snapshot && event.snapshot));
+  if (hasMore) play(event);
+  else describe(event);
 }
 
 function describe(event) {
@@ -52,7 +57,8 @@ function describe(event) {
 }
 
 async function showPicture(event) {
-  setText($("playback-status"), "There is no recording of this event.");
+  const isRecent = Date.now() - Date.parse(event.time) < RECENT;
+  setText($("playback-status"), `There is no recording of this event${isRecent ? " yet" : ""}.`);
   if (!event.snapshot) return;
   await attempt(place, async () => {
     const read = await blob(event.snapshot);
@@ -63,7 +69,13 @@ async function showPicture(event) {
 }
 
 video.addEventListener("error", () => {
-  if (video.getAttribute("src")) setText(place, "The browser cannot play this recording. Download it for another player.");
+  if (!video.getAttribute("src")) return;
+  const { recording } = shown;
+  attempt(place, async () => {
+    // Only the service knows whether there still is one.
+    if (!url) (await ask("GET", recording, { headers: { range: "bytes=0-0" } })).body?.cancel();
+    if (shown?.recording === recording) throw new Refused(0, "The browser cannot play this recording. Download it for another player.");
+  });
 });
 
 /** Lets go of what is shown. */

@@ -43,6 +43,11 @@ export function isShown(name) {
   return current?.name === name;
 }
 
+/** Shows the view again, unless that would lose what is not saved in it. */
+export function again() {
+  if (!views.get(current?.name)?.unsaved?.()) follow();
+}
+
 /** Shows what the address says. */
 export function follow() {
   const next = { ...read(), address: location.hash };

@@ -31,7 +31,7 @@ function source() {
   const wanted = model?.trim() && !$("add-model").hidden ? model.trim() : null;
   // A model that the pipeline leaves open is a value of its own; in others it is a property.
   const key = line.includes("{model}") ? { set: { model: wanted } } : { override: { "trtinfer.model": wanted } };
-  return { name, uri, pipeline, ...login(user, password), ...(wanted ? key : {}) };
+  return { name, uri: uri.trim(), pipeline, ...login(user, password), ...(wanted ? key : {}) };
 }
 
 /** The keys of a source that logs in: not in its URI, where a password with an @ would have to be escaped. */

@@ -5,6 +5,8 @@ import { Refused, ask } from "./api.js";
 /** Milliseconds until the connection is made again, the first time and at most. */
 const FIRST = 1000;
 const LONGEST = 30000;
+/** Milliseconds without a byte after which the connection is taken for dead: the service sends something every 15 s. */
+const SILENCE = 40000;
 
 /** Takes a text apart, in pieces as they come, and calls `found({ id, event, data })` for each event. */
 export class Parser {
@@ -35,7 +37,8 @@ export class Parser {
 
 /**
  * Calls `found` with each event at `path` until the signal is aborted, and connects again after the last one. `state` is called with ""
- * when it is connected and with a sentence when it is not. What the service refuses for good (4xx) ends it.
+ * each time that it is connected and with a sentence when it is not. What the service refuses for good (4xx) ends it. A page that
+ * nobody sees has no connection: browsers allow six for all pages of a service.
  */
 export async function listen(path, { found, state, signal }) {
   let last = null;
@@ -46,26 +49,70 @@ export async function listen(path, { found, state, signal }) {
       found(event);
     });
   while (!signal.aborted) {
+    await shown(signal);
+    if (signal.aborted) return;
+    const connection = new Connection(signal);
     try {
-      const answer = await ask("GET", path, { headers: last === null ? {} : { "last-event-id": last }, signal });
+      const answer = await ask("GET", path, { headers: last === null ? {} : { "last-event-id": last }, signal: connection.signal });
       state("");
       wait = FIRST;
-      await read(answer, parser());
+      await read(answer, parser(), connection);
     } catch (error) {
       if (signal.aborted) return;
+      if (document.hidden) continue;
       if (!(error instanceof Refused)) throw error;
       state(error.message, error.status);
       if (error.status >= 400 && error.status < 500) return;
+    } finally {
+      connection.close();
     }
     await new Promise((done) => setTimeout(done, wait));
     wait = Math.min(LONGEST, 2 * wait);
   }
 }
 
-async function read(answer, parser) {
+/** Waits until the page is seen, or the signal is aborted. */
+async function shown(signal) {
+  while (document.hidden && !signal.aborted) {
+    await new Promise((done) => {
+      document.addEventListener("visibilitychange", done, { once: true });
+      signal.addEventListener("abort", done, { once: true });
+    });
+  }
+}
+
+/** What ends a connection: `until` is aborted, the page is hidden, or nothing has come for too long. */
+class Connection {
+  #abort = new AbortController();
+  #hidden = () => document.hidden && this.#abort.abort();
+  #timer = 0;
+
+  constructor(until) {
+    this.signal = AbortSignal.any([until, this.#abort.signal]);
+    document.addEventListener("visibilitychange", this.#hidden);
+    this.lives();
+  }
+
+  /** Something has come. */
+  lives() {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#abort.abort(), SILENCE);
+  }
+
+  close() {
+    clearTimeout(this.#timer);
+    document.removeEventListener("visibilitychange", this.#hidden);
+    this.#abort.abort();
+  }
+}
+
+async function read(answer, parser, connection) {
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   try {
-    for (let part = await reader.read(); !part.done; part = await reader.read()) parser.push(part.value);
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      connection.lives();
+      parser.push(part.value);
+    }
   } catch {
     throw new Refused(0, "The connection for new events has broken off. It is made again.");
   }

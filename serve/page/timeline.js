@@ -15,6 +15,8 @@ const STEPS = { 1: 60, 6: 60, 24: 300, 168: 3600 };
 const GIBIBYTE = 2 ** 30;
 
 const form = $("timeline-filter");
+/** The number of the last request: late answers to others are not shown. */
+let latest = 0;
 
 /** What the charts show, by the service's answer. */
 export function chartsOf(history) {
@@ -53,15 +55,16 @@ async function render() {
   const from = new Date(to - hours * 3600000);
   const titleOf = (figure) => figure.querySelector("h3").textContent;
   const open = new Set([...$("charts").querySelectorAll("figure:has(details[open])")].map(titleOf));
+  const turn = ++latest;
   const read = await attempt($("timeline-error"), async () => {
     const history = await json("GET", withQuery("v1/history", { stream, step: STEPS[hours], from: from.toISOString(), to: to.toISOString() }));
-    if (!isShown("timeline")) return;
+    if (turn !== latest || !isShown("timeline")) return;
     const charts = chartsOf(history).map(chart);
     // Tables that were open stay open.
     charts.filter((figure) => open.has(titleOf(figure))).forEach((figure) => figure.querySelector("details")?.setAttribute("open", ""));
     $("charts").replaceChildren(...charts);
   });
-  if (!read) $("charts").replaceChildren();
+  if (!read && turn === latest) $("charts").replaceChildren();
 }
 
 form.addEventListener("change", render);

@@ -29,6 +29,12 @@ export function load(from) {
   render();
 }
 
+/** The service has these zones by now, and goes on with what is drawn. */
+export function keep(list) {
+  saved = JSON.stringify(list);
+  showButtons();
+}
+
 /** The zones as they are drawn now. */
 export function current() {
   return structuredClone(zones);
@@ -92,15 +98,13 @@ buttons["new-polygon"].addEventListener("click", () => begin("polygon"));
 buttons["new-line"].addEventListener("click", () => begin("line"));
 buttons.finish.addEventListener("click", finish);
 buttons.cancel.addEventListener("click", cancel);
-buttons.revert.addEventListener("click", () => {
-  load(JSON.parse(saved));
-  ground.revert();
-});
 ground.onChange(showButtons);
 
 function shape(zone, isChosen) {
-  const element = document.createElementNS(SVG, zone.kind === "polygon" ? "polygon" : "polyline");
-  element.setAttribute("points", zone.points.map(([x, y]) => `${x},${y}`).join(" "));
+  const element = document.createElementNS(SVG, zone.kind === "polygon" ? "path" : "polyline");
+  const text = (points) => points.map((point) => point.join(",")).join(" ");
+  if (zone.kind === "polygon") element.setAttribute("d", [zone.points, ...(zone.holes ?? [])].map((points) => `M${text(points)}Z`).join(""));
+  else element.setAttribute("points", text(zone.points));
   if (isChosen) element.classList.add("chosen");
   // Whoever clicks on a zone chooses it in the list as well.
   if (!drawing) {

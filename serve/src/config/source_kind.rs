@@ -41,6 +41,10 @@ impl SourceKind {
     /// # Errors
     /// A sentence.
     pub fn parse(uri: &Uri) -> Result<Self, String> {
+        // A camera is asked for it as well, and nobody sees why it refuses.
+        if uri.whole().trim() != uri.whole() {
+            return Err(format!("'{uri}' begins or ends with white space: leave it out"));
+        }
         let Some((scheme, rest)) = uri.whole().split_once(':') else {
             return Err(format!(
                 "'{uri}' is no URI: write rtsp://, file:///, http://, v4l2:///dev/video0 or test://ball"
@@ -113,6 +117,8 @@ mod tests {
         );
         for (uri, part) in [
             ("street.mp4", "is no URI"),
+            ("rtsp://camera/stream ", "begins or ends with white space"),
+            ("\trtsp://camera/stream", "begins or ends with white space"),
             ("file://street.mp4", "absolute path"),
             ("v4l2://video0", "v4l2:///dev/video0"),
             ("test://ball?wdth=3", "not 'wdth'"),

@@ -220,6 +220,7 @@ impl Page {
         let code = match key {
             "Enter" => 13,
             "Tab" => 9,
+            "End" => 35,
             "ArrowLeft" => 37,
             "ArrowDown" => 40,
             _ => 0,

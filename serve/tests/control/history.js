@@ -22,14 +22,16 @@ const history = {
   process: { elapsed: [null, 300, 300, 150], cpu: values, memory: [null, 2 ** 30, 2 ** 30, 2 ** 31], gpu: [null, null, null, null] },
 };
 const answers = {
-  "v1/events": (query) => {
+  "v1/events": async (query) => {
+    if (window.isLate) await window.late;
     const fits = (each) => ["stream", "zone", "class", "kind"].every((key) => !query.get(key) || each[key] === query.get(key));
     const before = Number(query.get("before") ?? Infinity);
     const found = window.stored.filter((each) => fits(each) && each.id < before).slice(0, Number(query.get("limit")));
     return Response.json({ events: found, next: null });
   },
-  "v1/events/live": (query, { headers }) => {
+  "v1/events/live": (query, { headers, signal }) => {
     window.lastId = headers["last-event-id"] ?? null;
+    window.connection = signal;
     const body = new ReadableStream({
       start(controller) {
         const encoder = new TextEncoder();
@@ -40,6 +42,7 @@ const answers = {
           controller.enqueue(encoder.encode(text.slice(40)));
         };
         window.cut = () => controller.error(new Error("the connection is gone"));
+        signal.addEventListener("abort", window.cut);
       },
     });
     return new Response(body, { headers: { "content-type": "text/event-stream" } });

@@ -8,6 +8,7 @@ mod certificates;
 mod describe;
 mod discover;
 mod documented;
+mod editor;
 mod fake_camera;
 mod flood;
 mod history;

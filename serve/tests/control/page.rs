@@ -103,7 +103,8 @@ fn a_stream_is_added_and_removed() {
     // While one source is tried, no other one is.
     page.wait("!document.querySelector('#try').disabled");
     page.evaluate("document.querySelector('#add [name=uri]').value = ''");
-    fill(&mut page, "#add [name=uri]", "test://ball?width=64&height=48&rate=5");
+    // As it is pasted.
+    fill(&mut page, "#add [name=uri]", "test://ball?width=64&height=48&rate=5 ");
     page.click("#try", 0.5, 0.5);
     page.wait("document.querySelector('#test-picture').naturalWidth === 640");
     assert!(service.fleet.stream("yard").is_none(), "it was tried only");
@@ -113,6 +114,7 @@ fn a_stream_is_added_and_removed() {
     page.wait("location.hash === '#/camera/yard'");
     service.plays("yard");
     assert_eq!(service.fleet.source("yard").unwrap().pipeline, "plain");
+    assert_eq!(service.fleet.source("yard").unwrap().uri, "test://ball?width=64&height=48&rate=5".into());
     page.shows_the_camera();
     page.wait("document.querySelector('#camera-state').textContent === 'playing'");
     // The page asks first; after "no", the stream stays.

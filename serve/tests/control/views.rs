@@ -58,16 +58,28 @@ fn events_are_listed_as_they_happen_and_no_text_of_theirs_is_markup() {
     assert_eq!(page.evaluate("window.hit ?? null"), Value::Null);
     assert_eq!(page.evaluate("document.querySelectorAll('main img[src=x]').length"), json!(0));
 
-    // After a connection that broke, events go on after the last one.
-    page.evaluate("window.cut()");
+    // After a connection that broke, events go on after the last one, and what the service had no time to send is in the list.
+    page.evaluate("window.stored.unshift({ ...window.stored[0], id: 5 }); window.cut()");
     page.wait("window.lastId === '99'");
+    page.wait(
+        "[...document.querySelectorAll('#event-list li')].map((e) => e.dataset.id).join() === '5,4,3,2,1'",
+    );
+
+    // A page that nobody sees has no connection: browsers allow six for all pages of a service.
+    page.evaluate(
+        "window.see = (seen) => { Object.defineProperty(document, 'hidden', { get: () => !seen, configurable: true }); \
+         document.dispatchEvent(new Event('visibilitychange')); }; window.see(false)",
+    );
+    page.wait("window.connection.aborted");
+    page.evaluate("window.stored.unshift({ ...window.stored[0], id: 6 }); window.see(true)");
+    page.wait("document.querySelector('#event-list li').dataset.id === '6' && !window.connection.aborted");
 
     // The filter holds for the list and for new events.
     page.evaluate(
         "document.querySelector('#event-filter [name=class]').value = 'person'; \
                    document.querySelector('#event-filter').dispatchEvent(new Event('change'))",
     );
-    page.wait("document.querySelectorAll('#event-list li').length === 2");
+    page.wait("document.querySelectorAll('#event-list li').length === 4");
     assert!(
         page.evaluate("window.asked.findLast((path) => path.startsWith('v1/events?'))")
             .as_str()
@@ -79,7 +91,43 @@ fn events_are_listed_as_they_happen_and_no_text_of_theirs_is_markup() {
     );
     page.evaluate("window.push('event', { ...window.stored[0], id: 7, class: 'car' }); window.push('event', { ...window.stored[0], id: 8 })");
     page.wait("document.querySelector('#event-list li').dataset.id === '8'");
-    assert_eq!(page.evaluate("document.querySelectorAll('#event-list li').length"), json!(3));
+    assert_eq!(page.evaluate("document.querySelectorAll('#event-list li').length"), json!(5));
+
+    // The answer to an earlier filter, which comes last, is not shown.
+    let filter = |class: &str| {
+        format!(
+            "document.querySelector('#event-filter [name=class]').value = '{class}'; \
+             document.querySelector('#event-filter').dispatchEvent(new Event('change'))"
+        )
+    };
+    page.evaluate("window.late = new Promise((done) => { window.comes = done; }); window.isLate = true");
+    page.evaluate(&filter(""));
+    page.wait("!window.asked.findLast((path) => path.startsWith('v1/events?')).includes('class=')");
+    page.evaluate("window.isLate = false");
+    page.evaluate(&filter("person"));
+    page.wait("document.querySelectorAll('#event-list li').length === 4");
+    page.evaluate("window.comes(); new Promise((done) => setTimeout(done, 200))");
+    assert_eq!(page.evaluate("document.querySelectorAll('#event-list li').length"), json!(4));
+}
+
+#[test]
+fn a_recording_that_comes_while_its_event_is_shown_is_played() {
+    let Some((_service, mut page)) = open("#/events", "") else {
+        return eprintln!("skipped: there is no chromium");
+    };
+    page.wait("document.querySelectorAll('#event-list li').length === 3");
+    let event =
+        "{ ...window.stored[0], id: 9, time: new Date().toISOString(), recording: null, snapshot: null }";
+    page.evaluate(&format!("window.push('event', {event})"));
+    page.wait("document.querySelector('#event-list li').dataset.id === '9'");
+    page.evaluate("document.querySelector('#event-list li button').click()");
+    let status = "document.querySelector('#playback-status').textContent";
+    page.wait(&format!("{status} === 'There is no recording of this event yet.'"));
+    page.evaluate("window.push('update', { ...window.stored[0], id: 9 })");
+    page.wait("document.querySelector('#playback-video').getAttribute('src') === 'v1/streams/door/recordings/a.mp4'");
+    assert_eq!(page.evaluate(status), json!(""));
+    // There is no such file.
+    page.wait("document.querySelector('#playback-error').textContent.includes('a.mp4')");
 }
 
 #[test]
@@ -183,7 +231,8 @@ fn the_timeline_has_charts_with_the_same_numbers_as_tables() {
         json!(["Nothing has been counted in this time."])
     );
     let path = |values: &str| format!("import('/page/chart.js').then((chart) => chart.pathOf({values}, 2))");
-    assert_eq!(page.evaluate(&path("[0, null, 2]")), json!("M0.0 200.0h0.01M1000.0 0.0h0.01"));
+    assert_eq!(page.evaluate(&path("[0, null, 2]")), json!("M-3.0 200.0h6M997.0 0.0h6"));
+    assert_eq!(page.evaluate(&path("[0, 1, null]")), json!("M0.0 200.0L500.0 100.0"));
     let ends = "import('/page/chart.js').then((chart) => [0, 0.3, 1, 1.1, 7, 4500].map(chart.niceEnd))";
     assert_eq!(page.evaluate(ends), json!([1, 0.5, 1, 2, 10, 5000]));
     assert_eq!(page.evaluate("window.hit ?? null"), Value::Null);
@@ -211,10 +260,16 @@ fn without_a_history_the_views_show_what_to_set() {
     let sentence = "There is no history: set state in [server].";
     page.wait(&format!("document.querySelector('#events-error').textContent === '{sentence}'"));
     assert_eq!(page.evaluate("document.querySelectorAll('#event-list li').length"), json!(0));
+    page.evaluate("new Promise((done) => setTimeout(done, 1500))");
     assert_eq!(
-        page.evaluate("window.asked.includes('v1/events/live')"),
-        json!(false),
+        page.evaluate("window.asked.filter((path) => path.startsWith('v1/events')).length"),
+        json!(2),
         "what is refused is not asked for again"
+    );
+    assert_eq!(
+        page.evaluate("document.querySelector('#events-status').textContent"),
+        json!(""),
+        "it is said once"
     );
     page.evaluate("location.hash = '#/timeline'");
     page.wait(&format!("document.querySelector('#timeline-error').textContent === '{sentence}'"));

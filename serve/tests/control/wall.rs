@@ -175,7 +175,7 @@ fn zones_that_somebody_else_changes_are_shown_and_are_drawn_once() {
     assert_eq!(page.evaluate(outside), json!(0), "every zone's name is in the picture");
     assert_eq!(page.evaluate("document.querySelector('#zones [name=anchor]').value"), json!("center"));
     // A click on a zone chooses it in the list.
-    page.click("#canvas polygon", 0.9, 0.3);
+    page.click("#canvas path", 0.9, 0.3);
     page.wait("document.querySelector('#zones li').classList.contains('chosen') && document.querySelectorAll('.handle').length === 3");
     page.evaluate(
         "document.querySelector('#zones [name=anchor]').value = 'top-center'; \
@@ -246,4 +246,42 @@ fn settings_that_were_not_there_are_shown_when_they_are() {
     page.evaluate("window.early = false");
     page.wait("document.querySelector('#elements .setting') !== null");
     assert_eq!(page.evaluate("document.querySelector('#elements-error').textContent"), json!(""));
+}
+
+#[test]
+fn pictures_and_states_that_are_no_longer_true_are_seen_to_be_old() {
+    let Some(chromium) = installed() else { return eprintln!("skipped: there is no chromium") };
+    let service = Service::start(&configuration(""));
+    service.plays("door");
+    let script = "
+        const ask = window.fetch;
+        window.fetch = async (path, options) => {
+          if (window.gone && path.startsWith('v1/live?')) return new Response('[{\"status\": 503, \"error\": \"none\"}]\\n');
+          if (window.silent && path === 'v1/streams') throw new TypeError('no network');
+          return ask(path, options);
+        };";
+    let mut page = Page::open_with(chromium, &service.url, script);
+    let sentence = "document.querySelector('.no-picture')?.textContent";
+    page.wait(&format!("document.querySelector('#list canvas')?.width > 300 && {sentence} === ''"));
+    page.evaluate("window.gone = true");
+    page.wait(&format!("{sentence}.startsWith('No picture since ')"));
+    assert_eq!(
+        page.evaluate("document.querySelector('#list canvas').classList.contains('old')"),
+        json!(true)
+    );
+    page.evaluate("window.gone = false");
+    page.wait(&format!(
+        "{sentence} === '' && !document.querySelector('#list canvas').classList.contains('old')"
+    ));
+
+    // A service that does not answer.
+    page.evaluate("window.silent = true");
+    page.wait("document.body.classList.contains('stale')");
+    page.wait(
+        "/does not answer. What is shown is of .*[0-9]/.test(document.querySelector('#failure').textContent)",
+    );
+    page.evaluate("window.silent = false");
+    page.wait(
+        "!document.body.classList.contains('stale') && document.querySelector('#failure').textContent === ''",
+    );
 }
