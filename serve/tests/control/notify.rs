@@ -149,8 +149,10 @@ fn a_webhook_that_hangs_holds_up_no_stream_and_gets_its_events_after_the_next_st
     // Without events of its own.
     let text = configuration(&format!("state = '{}'", folder.display()));
     let next = Service::start(&format!("{text}[[notify]]\nurl = '{}'\nkinds = ['speed']\n", hook.url));
-    until("it is acknowledged", || metric(&next, ACKNOWLEDGED) >= 1.0);
+    // On a busy machine the thread of the first one, which shares this process, may still be there and send it.
+    until("it is posted again", || hook.count() > 0);
     assert_eq!(hook.posted.lock().unwrap()[0].body["id"], first);
+    until("nothing waits", || metric(&next, WAITING) == 0.0);
 }
 
 /// Puts a new zone around the object, which enters it.
