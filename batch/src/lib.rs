@@ -4,6 +4,8 @@
 //! processes are Slurm and Kubernetes: this program takes its share of the videos, says by its exit code what to do next, and goes
 //! on where an earlier one was stopped.
 
+#![forbid(unsafe_code)]
+
 pub mod arguments;
 pub mod batch;
 pub mod content;

@@ -1,5 +1,7 @@
 //! `cudainfer-batch`: arguments, signals and exit codes.
 
+#![forbid(unsafe_code)]
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 

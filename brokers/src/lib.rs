@@ -4,6 +4,7 @@
 //! outbox's thread itself sends the messages, which stay in the outbox until the broker has acknowledged them; with a spool it
 //! stores them on the disk, from where a second thread sends them.
 
+#![forbid(unsafe_code)]
 // Without one of them, some of what they share is not used.
 #![cfg_attr(
     not(all(feature = "mqtt", feature = "nats", feature = "redis", feature = "kafka", feature = "http")),

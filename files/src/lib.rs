@@ -9,6 +9,8 @@
 //! This process's user and root are trusted ([`trust`](trusted)), and in a [`Folder`] also its owner: on network and FAT file
 //! systems all files belong to him, whichever user has written them.
 
+#![forbid(unsafe_code)]
+
 use std::io;
 
 mod folder;

@@ -1,6 +1,8 @@
 //! What a model is: its inputs, and what its sidecar and the model itself state about them, the outputs and the keypoints.
 //! Nothing here runs it, and nothing here knows GStreamer.
 
+#![forbid(unsafe_code)]
+
 mod array;
 mod choices;
 mod declared;
