@@ -1,8 +1,10 @@
 // Requests to the service. The token is kept for this tab only.
 
+import { Patience } from "./patience.js";
+
 const KEY = "cudainfer-token";
-/** Milliseconds for what the service answers at once. A network that swallows packets would hold a request for minutes. */
-const PATIENCE = 15000;
+/** Milliseconds without a byte of what the service answers at once. A network that swallows packets would hold a request for minutes. */
+const SILENCE = 15000;
 
 /**
  * An answer that says that something was wrong. `message` is the service's sentence; `late` says that the request had a token that is
@@ -28,16 +30,15 @@ export function hasToken() {
   return sessionStorage.getItem(KEY) !== null;
 }
 
-/** The service's answer, also 304 where `headers` ask for what has changed. `limit` is how many milliseconds all of it may take. */
-export async function ask(method, path, { body, sdp, headers = {}, signal, limit, keepalive = false } = {}) {
+/** The service's answer, also 304 where `headers` ask for what has changed. */
+export async function ask(method, path, { body, sdp, headers = {}, signal, keepalive = false } = {}) {
   const sent = { ...headers };
   const token = sessionStorage.getItem(KEY);
   if (token) sent.authorization = `Bearer ${token}`;
   if (body !== undefined) sent["content-type"] = "application/json";
   if (sdp !== undefined) sent["content-type"] = "application/sdp";
   const text = body === undefined ? sdp : JSON.stringify(body);
-  const ends = [signal, limit && AbortSignal.timeout(limit)].filter(Boolean);
-  const options = { method, headers: sent, body: text, cache: "no-store", signal: AbortSignal.any(ends), keepalive };
+  const options = { method, headers: sent, body: text, cache: "no-store", signal, keepalive };
   let answer;
   try {
     answer = await fetch(path, options);
@@ -63,9 +64,30 @@ async function body(answer, read) {
   }
 }
 
+/** An answer that comes at once, with its whole body, which may take long as long as something comes. */
+async function whole(method, path, { signal, ...options } = {}) {
+  const patience = new Patience(SILENCE, signal);
+  try {
+    const answer = await ask(method, path, { ...options, signal: patience.signal });
+    const parts = [];
+    const read = async ({ body }) => {
+      const reader = body?.getReader();
+      for (let part = await reader?.read(); part && !part.done; part = await reader.read()) {
+        patience.lives();
+        parts.push(part.value);
+      }
+    };
+    await body(answer, read);
+    return { answer, blob: new Blob(parts, { type: answer.headers.get("content-type") ?? "" }) };
+  } finally {
+    patience.end();
+  }
+}
+
 /** The answer's JSON, or null if it has no body. What changes something may take long. */
 export async function json(method, path, sent, { signal } = {}) {
-  const answer = await ask(method, path, { body: sent, signal, limit: method === "GET" && PATIENCE });
+  if (method === "GET") return JSON.parse(await (await whole(method, path, { signal })).blob.text());
+  const answer = await ask(method, path, { body: sent, signal });
   return answer.status === 204 ? null : body(answer, (answer) => answer.json());
 }
 
@@ -76,9 +98,8 @@ export async function blob(path, { method = "GET", sent, signal } = {}) {
 
 /** A picture and its tag; null if it is still the one with `tag`. */
 export async function picture(path, tag, signal) {
-  const answer = await ask("GET", path, { headers: tag ? { "if-none-match": tag } : {}, signal, limit: PATIENCE });
-  if (answer.status === 304) return null;
-  return { blob: await body(answer, (answer) => answer.blob()), tag: answer.headers.get("etag") };
+  const { answer, blob } = await whole("GET", path, { headers: tag ? { "if-none-match": tag } : {}, signal });
+  return answer.status === 304 ? null : { blob, tag: answer.headers.get("etag") };
 }
 
 /**
@@ -87,8 +108,8 @@ export async function picture(path, tag, signal) {
  */
 export async function pictures(wanted, width, signal) {
   const names = wanted.map(({ stream, tag }) => (tag ? `${stream}:${tag}` : stream)).join(",");
-  const answer = await ask("GET", withQuery("v1/live", { width, pictures: names }), { signal, limit: PATIENCE });
-  const bytes = await body(answer, (answer) => answer.arrayBuffer());
+  const { blob } = await whole("GET", withQuery("v1/live", { width, pictures: names }), { signal });
+  const bytes = await blob.arrayBuffer();
   const end = new Uint8Array(bytes).indexOf(10);
   const list = JSON.parse(new TextDecoder().decode(bytes.slice(0, end)));
   let at = end + 1;
@@ -101,9 +122,8 @@ export async function pictures(wanted, width, signal) {
 
 /** Sends the offer of a connection for live video. Returns the service's answer, and the address of the session. */
 export async function startSession(path, sdp, signal) {
-  const answer = await ask("POST", path, { sdp, signal, limit: PATIENCE });
-  const session = new URL(answer.headers.get("location"), answer.url).href;
-  return { answer: await body(answer, (answer) => answer.text()), session };
+  const { answer, blob } = await whole("POST", path, { sdp, signal });
+  return { answer: await blob.text(), session: new URL(answer.headers.get("location"), answer.url).href };
 }
 
 /** Ends a session, also when the page is left. One that is gone already needs no end. */

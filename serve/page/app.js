@@ -36,7 +36,7 @@ async function start() {
   const look = async () => {
     const isFresh = await attempt($("failure"), () =>
       refresh().catch((error) => {
-        if (error instanceof Refused) error.message += ` What is shown is of ${timeText(latest)}.`;
+        if (error instanceof Refused && error.status !== 401) error.message += ` What is shown is of ${timeText(latest)}.`;
         throw error;
       }),
     );

@@ -24,6 +24,8 @@ let shown = null;
 let known = null;
 /** What the service has by now, if somebody else has changed it while something here is not saved. */
 let elsewhere = null;
+/** The camera whose zones are being saved. */
+let saving = null;
 /** Its state when the page last looked. */
 let state = null;
 
@@ -136,8 +138,7 @@ async function readZones() {
 }
 
 /** Saves what the editor has, unless somebody else has changed it and is not to be overruled. */
-async function save() {
-  const name = shown;
+async function save(name) {
   const now = await read(name);
   if (shown !== name) return;
   if (now.text !== known.text) {
@@ -155,6 +156,9 @@ async function save() {
   const after = await read(name);
   if (shown === name) known = after;
 }
+
+/** Whether a camera is still the one that is shown. */
+const of = (name) => () => shown === name;
 
 /** Whether something was drawn or typed that is not saved. */
 function unsaved() {
@@ -194,7 +198,7 @@ export const view = {
     settings.classList.add("coming");
     // Whoever drew without knowing what is there would replace it.
     $("zones-editor").hidden = true;
-    attempt($("zone-error"), readZones).finally(() => name === shown && settings.classList.remove("coming"));
+    attempt($("zone-error"), readZones, of(name)).finally(() => name === shown && settings.classList.remove("coming"));
     elements.load(shown);
     snapshots.load(shown);
   },
@@ -213,33 +217,43 @@ onState(render);
 repeat(
   async () => {
     // What is refused once there is an editor, is shown when somebody saves.
-    if (known === null) await attempt($("zone-error"), readZones);
+    if (known === null) await attempt($("zone-error"), readZones, of(shown));
     else await readZones().catch((error) => { if (!(error instanceof Refused)) throw error; });
   },
   ZONES_PERIOD,
-  () => shown !== null,
+  () => shown !== null && saving !== shown,
 );
 
-$("save").addEventListener("click", () => attempt($("zone-error"), save));
+$("save").addEventListener("click", async () => {
+  const name = shown;
+  if (saving === name) return;
+  saving = name;
+  await attempt($("zone-error"), () => save(name), of(name)).finally(() => {
+    if (saving === name) saving = null;
+  });
+});
 $("revert").addEventListener("click", () => edit(elsewhere ?? known));
 
-const act = (run) => () => attempt($("camera-failure"), run);
+const act = (run) => () => attempt($("camera-failure"), run, of(shown));
 
 $("restart").addEventListener("click", act(() => json("POST", ofStream(shown, "/restart"), {})));
 
 $("record").addEventListener("click", act(async () => {
-  await json("POST", ofStream(shown, "/record"), {});
-  setText($("hint"), "A recording has begun.");
+  const name = shown;
+  await json("POST", ofStream(name, "/record"), {});
+  if (shown === name) setText($("hint"), "A recording has begun.");
 }));
 
 $("remove").addEventListener("click", () => {
-  if (!confirm(`Remove the camera ${shown}?`)) return;
-  attempt($("camera-failure"), async () => {
-    await json("DELETE", ofStream(shown));
-    forget();
+  const name = shown;
+  if (!confirm(`Remove the camera ${name}?`)) return;
+  const remove = async () => {
+    await json("DELETE", ofStream(name));
+    if (shown === name) forget();
     await refresh();
-    if (isShown("camera")) leaveQuietly();
-  });
+    if (shown === name && isShown("camera")) leaveQuietly();
+  };
+  attempt($("camera-failure"), remove, of(name));
 });
 
 /** Asks for the picture again, with what is to be drawn now. */

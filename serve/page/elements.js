@@ -29,7 +29,7 @@ export async function load(name) {
   const read = await attempt($("elements-error"), async () => {
     ({ elements } = await json("GET", ofStream(name, "/elements")));
     models = await knownModels();
-  }).finally(() => {
+  }, () => turn === latest).finally(() => {
     if (turn === latest) isLoading = false;
   });
   if (turn !== latest || !read || $("elements").contains(document.activeElement)) return;
@@ -79,13 +79,15 @@ function field(name, element, setting, models) {
   return make("div", { className: "setting" }, label, control, answer, note);
 }
 
-/** Sends a value when no other one has come for a while. */
+/** Sends a value when no other one has come for a while, nor `cancel` was called. */
 function settled(send) {
   let timer = 0;
-  return (value) => {
-    clearTimeout(timer);
+  const cancel = () => clearTimeout(timer);
+  const later = (value) => {
+    cancel();
     timer = setTimeout(() => send(value), SETTLED);
   };
+  return Object.assign(later, { cancel });
 }
 
 function toggle(setting, send, id) {
@@ -114,7 +116,10 @@ function number(setting, send, id, refuse) {
   const input = make("input", { type: "number", id, ...limits, value: setting.value ?? "" });
   const parts = [input];
   input.addEventListener("input", () => {
-    if (!input.validity.valid || input.value === "") return refuse(input.validationMessage);
+    if (!input.validity.valid || input.value === "") {
+      later.cancel();
+      return refuse(input.validationMessage);
+    }
     parts.slice(1).forEach((slider) => (slider.value = input.value));
     later(Number(input.value));
   });

@@ -6,7 +6,7 @@ import { $, keyed, setText } from "./dom.js";
 import { eventItem, updateItem } from "./event-item.js";
 import { play, update } from "./playback.js";
 import { rename } from "./router.js";
-import { listen } from "./sse.js";
+import { isFinal, listen } from "./sse.js";
 import { counts, streams } from "./state.js";
 import { fromField } from "./time.js";
 
@@ -45,6 +45,18 @@ function render() {
   suggest();
 }
 
+let isDue = false;
+
+/** Renders once, however many events have come until the browser paints. */
+function renderSoon() {
+  if (isDue) return;
+  isDue = true;
+  requestAnimationFrame(() => {
+    isDue = false;
+    render();
+  });
+}
+
 /** Zones and classes that are known, for the fields. */
 function suggest() {
   const zones = [...Object.values(counts).flat().map((each) => each.zone), ...events.map((event) => event.zone)];
@@ -61,23 +73,31 @@ function offer(list, words) {
   keyed(list, words, (word) => word, (word) => new Option(word || "all", word), () => {});
 }
 
-/** Reads the newest events, or those before one, for the filter that `signal` belongs to. */
-async function read(signal, before = "") {
-  await attempt(place, async () => {
+/** Reads the newest events, or those before one, for the filter that `signal` belongs to. `known` are those that the list had before new ones came. */
+async function read(signal, { before = "", known = new Set() } = {}) {
+  const run = async () => {
     const answer = await json("GET", withQuery("v1/events", { ...filter(), limit: PART, before }), undefined, { signal }).catch((error) => {
       if (!signal.aborted) throw error;
     });
     // The filter is another one by now.
     if (signal.aborted) return;
-    const known = new Set(events.map((event) => event.id));
-    // More have happened than were read: those between are not known.
-    const hasGap = before === "" && known.size > 0 && answer.next !== null && !answer.events.some((event) => known.has(event.id));
-    if (before !== "" || known.size === 0 || hasGap) next = answer.next;
     const answered = new Set(answer.events.map((event) => event.id));
-    const others = hasGap ? [] : events.filter((event) => !answered.has(event.id));
+    // Where more have happened than were read, those between are not known: the list begins anew.
+    const isAnew = before === "" && !answer.events.some((event) => known.has(event.id));
+    const oldest = isAnew ? (answer.events.at(-1)?.id ?? 0) : 0;
+    if (before !== "" || isAnew) next = answer.next;
+    const others = events.filter((event) => event.id > oldest && !answered.has(event.id));
     events = [...others, ...answer.events].sort((a, b) => b.id - a.id).slice(0, MOST);
-  });
+    // What became known of an event while nobody listened.
+    answer.events.forEach(update);
+  };
+  await attempt(place, run, () => !signal.aborted);
   if (!signal.aborted) render();
+}
+
+/** Reads the newest again: some may be missing between them and those that are known. */
+function readAgain(signal) {
+  return read(signal, { known: new Set(events.map((event) => event.id)) });
 }
 
 function begin() {
@@ -88,20 +108,24 @@ function begin() {
   render();
   // Until the answer is there, nobody knows.
   $("no-events").hidden = true;
+  setText($("events-status"), "");
   const { signal } = abort;
-  // The list is read once new events come, and again after each interruption: nothing between the two is missed.
+  const first = read(signal);
   const state = async (sentence, status) => {
-    const isRefused = status >= 400 && status < 500;
-    if (!isRefused) setText($("events-status"), sentence || "New events are added as they happen.");
-    await read(signal);
     // What refuses the list as well is said once.
-    if (isRefused && !signal.aborted && place.textContent === "") setText($("events-status"), sentence);
+    if (isFinal(status)) await first;
+    if (signal.aborted) return;
+    if (!isFinal(status) || place.textContent === "") setText($("events-status"), sentence || "New events are added as they happen.");
+    // The list may be from before the connection.
+    if (sentence === "") readAgain(signal);
   };
-  listen("v1/events/live", { signal, found: take, state });
+  listen("v1/events/live", { signal, found: (message) => take(message, signal), state });
 }
 
 /** Takes an event that has just come, or one of which more is known now. */
-function take(message) {
+function take(message, signal) {
+  // The service could not send all.
+  if (message.event === "lost") return readAgain(signal);
   let event;
   try {
     event = JSON.parse(message.data);
@@ -113,7 +137,7 @@ function take(message) {
   if (index >= 0) events[index] = event;
   else if (message.event === "event" && matches(event, filter())) events = [event, ...events].slice(0, MOST);
   else return;
-  render();
+  renderSoon();
 }
 
 form.addEventListener("change", begin);
@@ -122,7 +146,7 @@ form.addEventListener("submit", (event) => {
   begin();
 });
 form.addEventListener("reset", () => setTimeout(begin));
-$("more-events").addEventListener("click", () => read(abort.signal, next));
+$("more-events").addEventListener("click", () => read(abort.signal, { before: next }));
 
 export const view = {
   title: () => "Events",

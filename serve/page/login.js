@@ -12,6 +12,7 @@ export function isAsked() {
 
 export function askForToken(sentence) {
   forgetToken();
+  for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
   $("login").hidden = false;
   $("views").hidden = true;
   $("navigation").hidden = true;

@@ -43,7 +43,7 @@ export function play(event) {
 
 /** Shows what has become known of an event, if it is the one that is shown. */
 export function update(event) {
-  if (shown?.id !== event.id) return;
+  if (shown === null || shown.id !== event.id) return;
   const hasMore = !shown.recording && (event.recording || (!shown.snapshot && event.snapshot));
   if (hasMore) play(event);
   else describe(event);

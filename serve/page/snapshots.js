@@ -28,7 +28,7 @@ function read() {
     if (shown !== name) return;
     $("snapshot-list").replaceChildren(...snapshots.slice(0, MOST).map((each) => item(name, each)));
     setText($("snapshots-status"), snapshots.length ? `${Math.min(MOST, snapshots.length)} of ${snapshots.length}` : "There are none yet.");
-  });
+  }, () => shown === name);
 }
 
 function item(name, snapshot) {

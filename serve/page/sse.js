@@ -1,6 +1,7 @@
 // Server-sent events, read by fetch: EventSource cannot send the token.
 
 import { Refused, ask } from "./api.js";
+import { Patience } from "./patience.js";
 
 /** Milliseconds until the connection is made again, the first time and at most. */
 const FIRST = 1000;
@@ -51,7 +52,9 @@ export async function listen(path, { found, state, signal }) {
   while (!signal.aborted) {
     await shown(signal);
     if (signal.aborted) return;
-    const connection = new Connection(signal);
+    const connection = new Patience(SILENCE, signal);
+    const hide = () => document.hidden && connection.end();
+    document.addEventListener("visibilitychange", hide);
     try {
       const answer = await ask("GET", path, { headers: last === null ? {} : { "last-event-id": last }, signal: connection.signal });
       state("");
@@ -62,13 +65,19 @@ export async function listen(path, { found, state, signal }) {
       if (document.hidden) continue;
       if (!(error instanceof Refused)) throw error;
       state(error.message, error.status);
-      if (error.status >= 400 && error.status < 500) return;
+      if (isFinal(error.status)) return;
     } finally {
-      connection.close();
+      document.removeEventListener("visibilitychange", hide);
+      connection.end();
     }
     await new Promise((done) => setTimeout(done, wait));
     wait = Math.min(LONGEST, 2 * wait);
   }
+}
+
+/** Whether a refusal is for good: it would be the same at once again. */
+export function isFinal(status) {
+  return status >= 400 && status < 500 && status !== 429;
 }
 
 /** Waits until the page is seen, or the signal is aborted. */
@@ -81,39 +90,14 @@ async function shown(signal) {
   }
 }
 
-/** What ends a connection: `until` is aborted, the page is hidden, or nothing has come for too long. */
-class Connection {
-  #abort = new AbortController();
-  #hidden = () => document.hidden && this.#abort.abort();
-  #timer = 0;
-
-  constructor(until) {
-    this.signal = AbortSignal.any([until, this.#abort.signal]);
-    document.addEventListener("visibilitychange", this.#hidden);
-    this.lives();
-  }
-
-  /** Something has come. */
-  lives() {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#abort.abort(), SILENCE);
-  }
-
-  close() {
-    clearTimeout(this.#timer);
-    document.removeEventListener("visibilitychange", this.#hidden);
-    this.#abort.abort();
-  }
-}
-
 async function read(answer, parser, connection) {
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-  try {
-    for (let part = await reader.read(); !part.done; part = await reader.read()) {
-      connection.lives();
-      parser.push(part.value);
-    }
-  } catch {
-    throw new Refused(0, "The connection for new events has broken off. It is made again.");
+  const next = () =>
+    reader.read().catch(() => {
+      throw new Refused(0, "The connection for new events has broken off. It is made again.");
+    });
+  for (let part = await next(); !part.done; part = await next()) {
+    connection.lives();
+    parser.push(part.value);
   }
 }

@@ -63,7 +63,7 @@ async function render() {
     // Tables that were open stay open.
     charts.filter((figure) => open.has(titleOf(figure))).forEach((figure) => figure.querySelector("details")?.setAttribute("open", ""));
     $("charts").replaceChildren(...charts);
-  });
+  }, () => turn === latest);
   if (!read && turn === latest) $("charts").replaceChildren();
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, HeaderName};
 use axum::response::{IntoResponse, Response};
 use http_body::{Body as HttpBody, Frame};
 use serde::{Deserialize, Serialize};
@@ -58,7 +58,9 @@ pub async fn live(
             () = texts.closed() => (),
         }
     });
-    Ok(([(CONTENT_TYPE, "text/event-stream")], Body::new(Texts(body))).into_response())
+    // A proxy of nginx's kind would hold it back until a buffer is full.
+    let headers = [(CONTENT_TYPE, "text/event-stream"), (HeaderName::from_static("x-accel-buffering"), "no")];
+    Ok((headers, Body::new(Texts(body))).into_response())
 }
 
 /// Sends events until the service ends, or the client has gone.

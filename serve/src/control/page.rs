@@ -45,6 +45,7 @@ files![
     "live.js",
     "login.js",
     "pace.js",
+    "patience.js",
     "plane.js",
     "playback.js",
     "repeat.js",

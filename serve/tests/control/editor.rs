@@ -19,7 +19,12 @@ fn open() -> Option<(Service, Page)> {
     let script = "
         window.refused = true; window.saves = 0; window.held = null; const ask = window.fetch;
         window.fetch = async (path, options) => {
+          if (options?.method === 'DELETE') await window.held;
           if (!path.endsWith('/zones')) return ask(path, options);
+          if (options.method === 'PUT' && window.wrong) {
+            await window.held;
+            return Response.json({ error: 'no such zones' }, { status: 400 });
+          }
           if (options.method === 'GET' && window.refused) return Response.json({ error: 'no zones now' }, { status: 500 });
           const answer = await ask(path, options);
           if (options.method === 'PUT') {
@@ -119,4 +124,21 @@ fn whoever_saves_over_what_somebody_else_has_saved_is_asked_first() {
     page.wait("document.querySelectorAll('.handle').length === 4");
     page.evaluate("new Promise((done) => setTimeout(done, 6000))");
     assert_eq!(page.evaluate("document.querySelectorAll('.handle').length"), json!(4));
+}
+
+#[test]
+fn what_comes_late_of_one_camera_is_not_shown_at_another_and_does_not_leave_it() {
+    let Some((service, mut page)) = open() else { return };
+    page.evaluate("window.hold(); window.wrong = true; window.confirm = () => true");
+    rename(&mut page, "1");
+    page.click("#save", 0.5, 0.5);
+    page.click("#remove", 0.5, 0.5);
+    page.evaluate("location.hash = '#/camera/yard'");
+    page.wait("document.querySelector('#camera-title').textContent === 'yard'");
+    page.wait("document.querySelector('#zones-editor').checkVisibility({ visibilityProperty: true })");
+    page.evaluate("window.release()");
+    until("the camera is removed", || service.fleet.source("door").is_none());
+    page.wait("document.querySelector('#summary').textContent.endsWith('of 1 cameras play')");
+    assert_eq!(page.evaluate("document.querySelector('#zone-error').textContent"), json!(""));
+    assert_eq!(page.evaluate("location.hash"), json!("#/camera/yard"));
 }

@@ -14,6 +14,10 @@ window.stored = [
 ];
 window.asked = [];
 window.push = () => {};
+window.see = (seen) => {
+  Object.defineProperty(document, "hidden", { get: () => !seen, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+};
 const values = [null, 1, 2, 4];
 const history = {
   from: "2026-11-29T12:00:00.000Z", to: "2026-11-29T12:20:00.000Z", step: 300, times: 4,
@@ -26,8 +30,9 @@ const answers = {
     if (window.isLate) await window.late;
     const fits = (each) => ["stream", "zone", "class", "kind"].every((key) => !query.get(key) || each[key] === query.get(key));
     const before = Number(query.get("before") ?? Infinity);
-    const found = window.stored.filter((each) => fits(each) && each.id < before).slice(0, Number(query.get("limit")));
-    return Response.json({ events: found, next: null });
+    const all = window.stored.filter((each) => fits(each) && each.id < before);
+    const found = all.slice(0, Number(query.get("limit")));
+    return Response.json({ events: found, next: found.length < all.length ? found.at(-1).id : null });
   },
   "v1/events/live": (query, { headers, signal }) => {
     window.lastId = headers["last-event-id"] ?? null;

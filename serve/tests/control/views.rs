@@ -66,10 +66,7 @@ fn events_are_listed_as_they_happen_and_no_text_of_theirs_is_markup() {
     );
 
     // A page that nobody sees has no connection: browsers allow six for all pages of a service.
-    page.evaluate(
-        "window.see = (seen) => { Object.defineProperty(document, 'hidden', { get: () => !seen, configurable: true }); \
-         document.dispatchEvent(new Event('visibilitychange')); }; window.see(false)",
-    );
+    page.evaluate("window.see(false)");
     page.wait("window.connection.aborted");
     page.evaluate("window.stored.unshift({ ...window.stored[0], id: 6 }); window.see(true)");
     page.wait("document.querySelector('#event-list li').dataset.id === '6' && !window.connection.aborted");
@@ -108,6 +105,37 @@ fn events_are_listed_as_they_happen_and_no_text_of_theirs_is_markup() {
     page.wait("document.querySelectorAll('#event-list li').length === 4");
     page.evaluate("window.comes(); new Promise((done) => setTimeout(done, 200))");
     assert_eq!(page.evaluate("document.querySelectorAll('#event-list li').length"), json!(4));
+}
+
+#[test]
+fn where_more_has_happened_than_is_read_the_list_begins_anew_and_earlier_events_follow() {
+    let Some((_service, mut page)) = open("#/events", "") else {
+        return eprintln!("skipped: there is no chromium");
+    };
+    let ids = "[...document.querySelectorAll('#event-list li')].map((e) => Number(e.dataset.id))";
+    page.wait("document.querySelectorAll('#event-list li').length === 3");
+    page.wait(
+        "document.querySelector('#events-status').textContent === 'New events are added as they happen.'",
+    );
+    page.evaluate("window.see(false)");
+    page.wait("window.connection.aborted");
+    // A new one comes before the list that misses most of the others.
+    page.evaluate(
+        "window.stored.unshift(...Array.from({ length: 197 }, (_, index) => ({ ...window.stored[0], id: 200 - index }))); \
+         window.late = new Promise((done) => { window.comes = done; }); window.isLate = true; window.see(true)",
+    );
+    page.wait("!window.connection.aborted");
+    page.evaluate("window.push('event', { ...window.stored[0], id: 201 })");
+    page.wait(&format!("({ids})[0] === 201"));
+    page.evaluate("window.isLate = false; window.comes()");
+    page.wait(&format!("({ids}).length === 51 && ({ids}).every((id, index) => id === 201 - index)"));
+    page.click("#more-events", 0.5, 0.5);
+    page.wait(&format!("({ids}).length === 101 && ({ids}).every((id, index) => id === 201 - index)"));
+    // The service says that it could not send all.
+    page.evaluate(
+        "window.stored.unshift({ ...window.stored[0], id: 202 }); window.push('lost', { lost: 1 })",
+    );
+    page.wait(&format!("({ids})[0] === 202"));
 }
 
 #[test]

@@ -219,6 +219,14 @@ fn a_threshold_of_the_page_takes_effect_while_the_camera_plays() {
     page.wait("document.querySelector('#set-gpunms-confidence') !== null");
     page.click("#thresholds summary", 0.1, 0.5);
     page.click("#set-gpunms-confidence", 0.3, 0.5);
+    // Half of what is typed is no value.
+    page.evaluate(
+        "for (const text of ['1', '15']) { const field = document.querySelector('#set-gpunms-confidence'); field.value = text; \
+         field.dispatchEvent(new Event('input')); } new Promise((done) => setTimeout(done, 600))",
+    );
+    assert!(service.fleet.source("door").unwrap().overrides.is_empty());
+    let answer = "document.querySelector('#set-gpunms-confidence').closest('.setting').querySelector('.answer').textContent";
+    assert!(page.evaluate(answer).as_str().unwrap().contains('1'), "the limit");
     page.evaluate("document.querySelector('#set-gpunms-confidence').select()");
     page.write("0.37");
     page.wait("document.querySelector('#set-gpunms-confidence').closest('.setting').querySelector('.answer').textContent === 'In use.'");
