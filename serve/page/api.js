@@ -55,7 +55,7 @@ export async function ask(method, path, { body, sdp, headers = {}, signal, keepa
   throw new Refused(answer.status, sentence, token !== sessionStorage.getItem(KEY));
 }
 
-/** Reads an answer's body, which may break off. */
+/** Reads an answer's body, which may break off, and be no JSON where a proxy has answered. */
 async function body(answer, read) {
   try {
     return await read(answer);
@@ -86,7 +86,7 @@ async function whole(method, path, { signal, ...options } = {}) {
 
 /** The answer's JSON, or null if it has no body. What changes something may take long. */
 export async function json(method, path, sent, { signal } = {}) {
-  if (method === "GET") return JSON.parse(await (await whole(method, path, { signal })).blob.text());
+  if (method === "GET") return body((await whole(method, path, { signal })).blob, async (blob) => JSON.parse(await blob.text()));
   const answer = await ask(method, path, { body: sent, signal });
   return answer.status === 204 ? null : body(answer, (answer) => answer.json());
 }

@@ -123,7 +123,7 @@ function overtaken(now) {
   elsewhere = now;
   setText(
     $("zones-elsewhere"),
-    now ? "Somebody else has changed the zones of this camera meanwhile. To discard changes shows theirs; to save replaces them." : "",
+    now ? "Somebody else has changed the zones of this camera meanwhile. Discard changes shows theirs, Save zones replaces them." : "",
   );
 }
 
@@ -139,22 +139,24 @@ async function readZones() {
 
 /** Saves what the editor has, unless somebody else has changed it and is not to be overruled. */
 async function save(name) {
+  const began = known;
   const now = await read(name);
-  if (shown !== name) return;
-  if (now.text !== known.text) {
+  if (known !== began) return;
+  if (now.text !== began.text) {
     overtaken(now);
     if (!confirm("Somebody else has changed the zones of this camera meanwhile. Replace them?")) return;
   }
   const [list, plane] = [zones.current(), ground.current()];
   await json("PUT", ofStream(name, "/zones"), { units: "fraction", zones: list, ...(plane ? { ground: plane } : {}) });
-  if (shown !== name) return;
+  // The editor shows another camera, or this one anew.
+  if (known !== began) return;
   // What was drawn meanwhile stays, and is not saved.
   zones.keep(list);
   ground.keep(plane);
   overtaken(null);
   if (!unsaved()) setText($("hint"), "Saved.");
   const after = await read(name);
-  if (shown === name) known = after;
+  if (known === began) known = after;
 }
 
 /** Whether a camera is still the one that is shown. */
