@@ -20,14 +20,14 @@ const ZONES_PERIOD = 5000;
 
 /** The name of the camera that is shown. */
 let shown = null;
+/** Its state when the page last looked. */
+let state = null;
 /** The zones and the ground that the editor began with, as the service has them, and as JSON; null until they have been read. */
 let known = null;
 /** What the service has by now, if somebody else has changed it while something here is not saved. */
 let elsewhere = null;
 /** The camera whose zones are being saved. */
 let saving = null;
-/** Its state when the page last looked. */
-let state = null;
 
 /** Zones, ground and thresholds: seen once the zones are there, which move what is below them. */
 const settings = document.querySelector(".camera-settings");

@@ -123,7 +123,8 @@ function label(zone) {
     const place = zone.kind === "line" ? values[0] * 0.75 + values.at(-1) * 0.25 : (Math.min(...values) + Math.max(...values)) / 2;
     return `${place * 100}%`;
   });
-  Object.entries({ left: x, top: y }).forEach(([name, value]) => element.style.setProperty(name, value));
+  element.style.setProperty("left", x);
+  element.style.setProperty("top", y);
   // At the right end of the picture it ends there, at the left one it begins there: all of it is in the picture.
   element.style.setProperty("transform", `translate(-${x}, -${y})`);
   return element;

@@ -128,15 +128,22 @@ fn a_file_in_no_module_would_be_seen() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-#[test]
-fn threads_are_started_in_a_way_that_says_when_there_is_none() {
+/// The source files of what is shipped, with their code; both without tests.
+fn products() -> impl Iterator<Item = (PathBuf, String)> {
     let packages = ["batch", "brokers", "files", "fused", "kernels", "launch", "model", "serve", "plugins"];
     let sources =
-        packages.iter().flat_map(|package| files_below(&root().join(package).join("src"), &[".rs"]));
-    for source in
-        sources.filter(|source| !source.ends_with("tests.rs") && !source.iter().any(|part| part == "tests"))
-    {
-        let product = without_tests(&source);
+        packages.into_iter().flat_map(|package| files_below(&root().join(package).join("src"), &[".rs"]));
+    let is_test =
+        |source: &PathBuf| source.ends_with("tests.rs") || source.iter().any(|part| part == "tests");
+    sources.filter(move |source| !is_test(source)).map(|source| {
+        let text = std::fs::read_to_string(&source).unwrap();
+        (source, text.split("#[cfg(test)]").next().unwrap_or_default().to_owned())
+    })
+}
+
+#[test]
+fn threads_are_started_in_a_way_that_says_when_there_is_none() {
+    for (source, product) in products() {
         for panics in ["thread::spawn(", "scope.spawn("] {
             assert!(
                 !product.contains(panics),
@@ -168,12 +175,6 @@ fn sources_that_the_documents_for_contributors_name_exist() {
     assert!(names > 50, "only {names} names were found");
 }
 
-/// The code of a product's file, without its tests.
-fn without_tests(source: &Path) -> String {
-    let text = std::fs::read_to_string(source).unwrap();
-    text.split("#[cfg(test)]").next().unwrap_or_default().to_owned()
-}
-
 #[test]
 fn unsafe_code_is_where_the_design_says_and_nowhere_else() {
     let design = std::fs::read_to_string(root().join("docs/design.md")).unwrap();
@@ -181,15 +182,11 @@ fn unsafe_code_is_where_the_design_says_and_nowhere_else() {
     let rows = table.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next()).skip(1);
     let places: Vec<PathBuf> = rows.flat_map(|row| row.split(", ")).map(|path| root().join(path)).collect();
     assert!(places.len() > 10, "{places:?}");
-    let packages = ["batch", "brokers", "files", "fused", "kernels", "launch", "model", "serve", "plugins"];
-    let sources =
-        packages.iter().flat_map(|package| files_below(&root().join(package).join("src"), &[".rs"]));
-    let is_test = |source: &Path| source.ends_with("tests.rs") || source.iter().any(|part| part == "tests");
-    let is_unsafe = |source: &PathBuf| {
-        let text = without_tests(source);
-        ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern"].iter().any(|word| text.contains(word))
+    let is_unsafe = |code: &str| {
+        ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern"].iter().any(|word| code.contains(word))
     };
-    let found: Vec<PathBuf> = sources.filter(|source| !is_test(source)).filter(is_unsafe).collect();
+    let found: Vec<PathBuf> =
+        products().filter(|(_, code)| is_unsafe(code)).map(|(source, _)| source).collect();
     let elsewhere: Vec<_> =
         found.iter().filter(|source| !places.iter().any(|place| source.starts_with(place))).collect();
     assert!(elsewhere.is_empty(), "docs/design.md does not name {elsewhere:#?}");

@@ -49,6 +49,13 @@ fn open() -> Option<(Service, Page)> {
     Some((service, page))
 }
 
+/// Goes on to the other camera.
+fn open_yard(page: &mut Page) {
+    page.evaluate("location.hash = '#/camera/yard'");
+    page.wait("document.querySelector('#camera-title').textContent === 'yard'");
+    page.wait("document.querySelector('#zones-editor').checkVisibility({ visibilityProperty: true })");
+}
+
 /// Adds a letter to the name of the first zone.
 fn rename(page: &mut Page, letter: &str) {
     page.click("#zones input", 0.5, 0.5);
@@ -80,9 +87,7 @@ fn an_answer_to_a_save_that_comes_late_changes_no_newer_edit_and_no_other_camera
     page.evaluate("window.hold(); window.confirm = () => true");
     page.click("#save", 0.5, 0.5);
     page.wait("window.saves === 2");
-    page.evaluate("location.hash = '#/camera/yard'");
-    page.wait("document.querySelector('#camera-title').textContent === 'yard'");
-    page.wait("document.querySelector('#zones-editor').checkVisibility({ visibilityProperty: true })");
+    open_yard(&mut page);
     page.evaluate("window.release()");
     page.evaluate("new Promise((done) => setTimeout(done, 200))");
     assert_eq!(page.evaluate("document.querySelectorAll('#zones li').length"), json!(0));
@@ -133,9 +138,7 @@ fn what_comes_late_of_one_camera_is_not_shown_at_another_and_does_not_leave_it()
     rename(&mut page, "1");
     page.click("#save", 0.5, 0.5);
     page.click("#remove", 0.5, 0.5);
-    page.evaluate("location.hash = '#/camera/yard'");
-    page.wait("document.querySelector('#camera-title').textContent === 'yard'");
-    page.wait("document.querySelector('#zones-editor').checkVisibility({ visibilityProperty: true })");
+    open_yard(&mut page);
     page.evaluate("window.release()");
     until("the camera is removed", || service.fleet.source("door").is_none());
     page.wait("document.querySelector('#summary').textContent.endsWith('of 1 cameras play')");
