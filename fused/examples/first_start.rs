@@ -3,7 +3,7 @@
 //!     first_start MODEL.onnx --input NAME=1x3x640x640 [--input NAME=4x3x640x640]... [--libraries FOLDER]...
 //!
 //! Each `--input` is a network, in one process: what the ones before it have compiled is there. Prints a row for each: kernels, those that are
-//! new, how many CPU seconds these take in parts of sixteen, and the slowest ones, each by itself. cuDNN's part is not among it.
+//! new, how many CPU seconds these take in parts of sixteen, and the slowest ones and the sums of each kind, each by itself. cuDNN's part is not among it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a program for measurements")]
 
 use std::collections::{BTreeMap, HashSet};
@@ -46,6 +46,12 @@ fn main() {
             new.iter().map(|kernel| (seconds(&[*kernel]), kernel.name.as_str())).collect();
         alone.sort_by(|a, b| b.0.total_cmp(&a.0));
         alone.iter().take(5).for_each(|(seconds, name)| println!("    {seconds:.2} s {name}"));
+        let mut kinds: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
+        for (seconds, name) in &alone {
+            let kind = kinds.entry(name.rsplit_once('_').map_or(*name, |(kind, _)| kind)).or_default();
+            *kind = (kind.0 + 1, kind.1 + seconds);
+        }
+        kinds.iter().for_each(|(kind, (count, sum))| println!("    {count} {kind}: {sum:.1} s alone"));
     }
 }
 

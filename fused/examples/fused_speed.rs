@@ -101,12 +101,16 @@ fn main() {
     if arguments.verbose {
         report.lines.iter().for_each(|line| println!("conv {line}"));
     }
+    let stages: Vec<String> = report
+        .stages
+        .done
+        .iter()
+        .map(|(stage, took)| format!("{stage} {:.2} s", took.as_secs_f64()))
+        .collect();
     println!(
-        "made in {:?} (trying took {:?}, of which compiling {:?} and cuDNN's {:?}); {}, {:.1} us; convolutions alone {:.1} us, arena {:.1} MB, constants {:.1} MB",
+        "made in {:?} ({}); {}, {:.1} us; convolutions alone {:.1} us, arena {:.1} MB, constants {:.1} MB",
         started.elapsed(),
-        report.took,
-        report.compiled,
-        report.compiled_cudnn,
+        stages.join(", "),
         report.schedule,
         report.time as f64 / 1e3,
         report.convolutions as f64 / 1e3,

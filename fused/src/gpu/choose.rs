@@ -7,7 +7,6 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use cudainfer_kernels::device::{CudaStream, Kernel};
 use cudainfer_kernels::tensor::TensorType;
@@ -18,6 +17,7 @@ use super::compiled::{Compiled, Parameter};
 use super::cudnn::{ConvolutionGraph, Engine, Execution, Handle};
 use super::engines::{Engines, engines_of};
 use super::network::Options;
+use super::report::Report;
 use super::scratch::Scratch;
 use super::store::{Store, key};
 use super::timing::Stopwatch;
@@ -33,29 +33,6 @@ const WARP_GROUPS: (i32, i32) = (9, 0);
 /// Runs of a candidate that are timed together.
 const RUNS: usize = 10;
 
-/// What was tried, and what it took.
-#[derive(Clone, Debug, Default)]
-pub struct Report {
-    /// A line for each kind of convolution that was tried: what it is, and each candidate's time or why it is left out.
-    pub lines: Vec<String>,
-    /// The sum of the chosen ones' times, in nanoseconds, one after another.
-    pub convolutions: u64,
-    /// How long choosing took in all.
-    pub took: Duration,
-    /// Of that, compiling our own kernels.
-    pub compiled: Duration,
-    /// And cuDNN's.
-    pub compiled_cudnn: Duration,
-    /// How many streams the steps run in, and whether launches overlap.
-    pub schedule: String,
-    /// How long a run takes so, in nanoseconds; 0 where that was not timed.
-    pub time: u64,
-    /// Bytes of memory for what steps hand on.
-    pub arena: usize,
-    /// Bytes of constants that no other network had brought to the device.
-    pub constants: usize,
-}
-
 /// Where candidates are tried.
 pub(super) struct Trials<'a> {
     libraries: &'a Libraries,
@@ -70,12 +47,12 @@ pub(super) struct Trials<'a> {
 }
 
 /// A kind of convolution, while its candidates are tried.
-pub(super) struct Kind<'a> {
+struct Kind<'a> {
     name: String,
     index: usize,
     /// How many of the plan's steps are of this kind.
     steps: u64,
-    pub convolution: &'a Convolution,
+    convolution: &'a Convolution,
     own: Vec<emit::Kernel>,
     loaded: Vec<(emit::Kernel, Kernel)>,
     contest: Contest,
@@ -120,9 +97,8 @@ impl<'a> Trials<'a> {
         &mut self,
         plan: &Plan,
         others: &[emit::Kernel],
-    ) -> Result<(Vec<Chosen>, Report), GpuError> {
-        let started = Instant::now();
-        let mut report = Report::default();
+        report: &mut Report,
+    ) -> Result<Vec<Chosen>, GpuError> {
         let mut known: HashMap<String, Choice> = HashMap::new();
         let mut unknown: Vec<Kind<'_>> = Vec::new();
         let mut chosen: Vec<Option<Chosen>> = plan.steps.iter().map(|_| None).collect();
@@ -149,7 +125,8 @@ impl<'a> Trials<'a> {
                 }
             }
         }
-        self.try_kinds(plan, unknown, others, &mut known, &mut report)?;
+        report.stages.end("read what is kept");
+        self.try_kinds(plan, unknown, others, &mut known, report)?;
         for (index, convolution) in convolutions(plan) {
             // The naive kernel would be right, and hundreds of times as slow.
             let none = || GpuError::NoKernel {
@@ -163,9 +140,7 @@ impl<'a> Trials<'a> {
                 chosen[index] = Some(self.chosen(choice, convolution, &own).ok_or_else(none)?);
             }
         }
-        let chosen = chosen.into_iter().map(|chosen| chosen.unwrap_or(Chosen::Plain)).collect();
-        report.took = started.elapsed();
-        Ok((chosen, report))
+        Ok(chosen.into_iter().map(|chosen| chosen.unwrap_or(Chosen::Plain)).collect())
     }
 
     /// A choice for a convolution, which has these candidates of ours; nothing where it does not fit.
@@ -190,11 +165,10 @@ impl<'a> Trials<'a> {
         if kinds.is_empty() {
             return Ok(());
         }
-        let started = Instant::now();
         let context = Arc::clone(self.stream.context());
         let all = kinds.iter().flat_map(|kind| &kind.own).chain(others);
         let compiled = Compiled::new(&self.libraries.nvrtc, &context, all, self.store)?;
-        report.compiled = started.elapsed();
+        report.stages.end("compile");
         let mut tried = Vec::new();
         for mut kind in kinds {
             let load = |kernel: &emit::Kernel| Ok((kernel.clone(), compiled.kernel(kernel)?));
@@ -202,16 +176,18 @@ impl<'a> Trials<'a> {
             self.try_own(plan, &mut kind)?;
             tried.push(kind);
         }
-        let started = Instant::now();
+        report.stages.end("try");
         let most = self.options.engines;
         let kinds = if most == 0 { &[] } else { worth_engines(&mut tried, self.options.forgone) };
-        let engines = engines_of(&self.libraries.cudnn, &context, kinds, most)?;
-        report.compiled_cudnn = started.elapsed();
+        let convolutions: Vec<&Convolution> = kinds.iter().map(|kind| kind.convolution).collect();
+        let engines = engines_of(&self.libraries.cudnn, &context, &convolutions, most)?;
+        report.stages.end("compile cuDNN's");
         for (kind, engines) in tried.iter_mut().zip(engines) {
             if let Some(engines) = engines {
                 self.try_cudnn(plan, kind, &engines)?;
             }
         }
+        report.stages.end("try cuDNN's");
         for kind in tried {
             let Kind { name, contest: Contest { line, best }, index, .. } = kind;
             let none = || GpuError::NoKernel { step: index, why: format!("no candidate is right: {line}") };
@@ -328,14 +304,14 @@ impl<'a> Trials<'a> {
 }
 
 /// The time in nanoseconds of a kernel that is so near to what fast devices can do that cuDNN's cannot gain much: an H100 moves 3 bytes
-/// and computes 700 products and sums of float16 in a picosecond, and a launch takes some microseconds.
+/// and computes 700 products and sums of float16 in a picosecond, a launch takes some microseconds, and no kernel of cuDNN's takes less than 4.5.
 fn near(convolution: &Convolution) -> u64 {
     let Convolution { input, weights, epilogue, output, .. } = convolution;
     let added = epilogue.iter().filter(|part| !matches!(part, Epilogue::Unary(_))).count();
     let elements = input.elements() + weights.elements() + (1 + added) * output.elements();
     let moved = (elements * output.ty.size()) as f64 / 3e3;
     let computed = 2.0 * (output.elements() * weights.elements() / weights.dims[0].max(1)) as f64 / 7e5;
-    (1.2 * moved.max(computed) + 3e3) as u64
+    (1.2 * moved.max(computed) + 3e3).max(4.5e3) as u64
 }
 
 /// Sorts kinds by how much cuDNN's engines could gain at most, and returns those for which these are worth compiling: without the others,

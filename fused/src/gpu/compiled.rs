@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
-use std::thread;
 
 use cudainfer_kernels::device::{Context, Kernel, Module};
 
 use super::GpuError;
 use super::nvrtc::Nvrtc;
 use super::store::{Store, key};
+use super::threads::{processors, side_by_side};
 use crate::emit;
 use crate::plan::BufferId;
 
@@ -64,7 +64,7 @@ fn place(kernel: &emit::Kernel) -> String {
 pub(super) struct Compiled(Vec<(HashSet<String>, Arc<Module>)>);
 
 impl Compiled {
-    /// Compiles kernels, each source once, in as many parts as there are processors, but for those that were compiled before.
+    /// Compiles kernels, each source once, in parts beside each other, but for those that were compiled before.
     pub fn new<'a>(
         nvrtc: &Nvrtc,
         context: &Arc<Context>,
@@ -74,7 +74,7 @@ impl Compiled {
         let mut names = HashSet::new();
         let unique: Vec<&emit::Kernel> = kernels.filter(|kernel| names.insert(kernel.name.clone())).collect();
         let (kept, unknown) = kept(unique, store);
-        let processors = thread::available_parallelism().map_or(1, usize::from);
+        let processors = processors(usize::MAX);
         let parts = parts(&unknown, processors);
         let capability = context.device().capability;
         let compile = |part: &[&emit::Kernel]| {
@@ -85,19 +85,10 @@ impl Compiled {
             part.iter().for_each(|kernel| store.put(&place(kernel), key.as_bytes()));
             Ok((part.iter().map(|kernel| kernel.name.clone()).collect(), made))
         };
-        let compiled: Vec<Result<Part, GpuError>> = thread::scope(|scope| {
-            let start =
-                |part| thread::Builder::new().name("nvrtc".into()).spawn_scoped(scope, move || compile(part));
-            // Where there is no thread, this one does its part.
-            let slices = parts.iter().map(Vec::as_slice);
-            let threads: Vec<_> = slices.map(|part| start(part).map_err(|_| part)).collect();
-            let ended = |_| Err(GpuError::Compile("a thread that compiled has ended".into()));
-            let join = |thread: Result<thread::ScopedJoinHandle<'_, _>, _>| match thread {
-                Ok(thread) => thread.join().unwrap_or_else(ended),
-                Err(part) => compile(part),
-            };
-            threads.into_iter().map(join).collect()
-        });
+        let compiled = side_by_side("nvrtc", processors, &parts, || (), |(), part| compile(part));
+        let ended = || Err(GpuError::Compile("a thread that compiled has ended".into()));
+        let compiled =
+            compiled.into_iter().map(|part: Option<Result<Part, GpuError>>| part.unwrap_or_else(ended));
         let load = |part: Result<Part, GpuError>| {
             let (names, cubin) = part?;
             // SAFETY: NVRTC has made it.
@@ -119,8 +110,8 @@ impl Compiled {
     }
 }
 
-/// As many parts as there are processors, of four kernels or more. A convolution's candidates follow each other and take about as long to
-/// compile: each part has some of many convolutions.
+/// As many parts as there are processors, of four kernels or more: NVRTC reads one source after another, the prelude of each as well. A
+/// convolution's candidates follow each other and take about as long to compile: each part has some of many convolutions.
 fn parts<'a>(kernels: &[&'a emit::Kernel], processors: usize) -> Vec<Vec<&'a emit::Kernel>> {
     let count = kernels.len().div_ceil(4).min(processors);
     (0..count).map(|part| kernels.iter().copied().skip(part).step_by(count).collect()).collect()

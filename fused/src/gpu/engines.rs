@@ -1,14 +1,13 @@
 //! cuDNN's engines for many convolutions, compiled by several threads: each takes a tenth of a second.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::sync::Arc;
 
 use cudainfer_kernels::device::Context;
 
 use super::GpuError;
-use super::choose::Kind;
 use super::cudnn::{ConvolutionGraph, Cudnn, Engine, Handle};
+use super::threads::{processors, side_by_side};
+use crate::plan::Convolution;
 
 /// Threads that compile, at most: each has a handle of its own, which takes memory on the device.
 const MOST: usize = 16;
@@ -24,38 +23,19 @@ pub(super) struct Engines {
 pub(super) fn engines_of(
     cudnn: &Arc<Cudnn>,
     context: &Arc<Context>,
-    kinds: &[Kind<'_>],
+    convolutions: &[&Convolution],
     most: usize,
 ) -> Result<Vec<Option<Engines>>, GpuError> {
-    if kinds.is_empty() {
-        return Ok(Vec::new());
-    }
-    let processors = thread::available_parallelism().map_or(1, usize::from);
-    let threads = processors.min(MOST).min(kinds.len());
-    let next = AtomicUsize::new(0);
-    let found: Vec<Mutex<Option<Engines>>> = kinds.iter().map(|_| Mutex::default()).collect();
-    let work = || {
-        let _entered = context.enter()?;
-        let handle = Handle::new(cudnn, context)?;
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(kind) = kinds.get(index) else { return Ok(handle) };
-            let Ok(Some(graph)) = ConvolutionGraph::new(&handle, kind.convolution) else { continue };
-            let engines = graph.engines(&handle, most).into_iter().map(Arc::new).collect();
-            *found[index].lock().unwrap_or_else(PoisonError::into_inner) = Some(Engines { graph, engines });
-        }
-    };
     // Handles live until all are done: what they have compiled is used after that by another one.
-    let handles: Vec<Result<Handle, GpuError>> = thread::scope(|scope| {
-        let start = |_| thread::Builder::new().name("cudnn".into()).spawn_scoped(scope, work);
-        // As many as there are: one is enough.
-        let all: Vec<_> = (0..threads).map_while(|index| start(index).ok()).collect();
-        if all.is_empty() {
-            return vec![work()];
-        }
-        let ended = |_| Err(GpuError::Compile("a thread that compiled has ended".into()));
-        all.into_iter().map(|thread| thread.join().unwrap_or_else(ended)).collect()
-    });
-    handles.into_iter().collect::<Result<Vec<_>, _>>()?;
-    Ok(found.into_iter().map(|one| one.into_inner().unwrap_or_else(PoisonError::into_inner)).collect())
+    let begin = || Handle::new(cudnn, context);
+    let work = |handle: &mut Result<Handle, GpuError>, convolution: &&Convolution| {
+        let handle = handle.as_ref().map_err(GpuError::clone)?;
+        let _entered = context.enter()?;
+        let Ok(Some(graph)) = ConvolutionGraph::new(handle, convolution) else { return Ok(None) };
+        let engines = graph.engines(handle, most).into_iter().map(Arc::new).collect();
+        Ok(Some(Engines { graph, engines }))
+    };
+    let found = side_by_side("cudnn", processors(MOST), convolutions, begin, work);
+    let ended = || Err(GpuError::Compile("a thread that compiled has ended".into()));
+    found.into_iter().map(|one| one.unwrap_or_else(ended)).collect()
 }

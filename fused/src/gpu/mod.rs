@@ -12,15 +12,17 @@ mod libraries;
 mod network;
 mod nvrtc;
 mod places;
+mod report;
 mod schedule;
 mod scratch;
 mod store;
+mod threads;
 mod timing;
 
-pub use self::choose::Report;
 pub use self::constants::Constants;
 pub use self::libraries::{Libraries, compile};
 pub use self::network::{Network, Options, Tolerance};
+pub use self::report::{Report, Stages};
 pub use self::store::{NoStore, Store};
 
 use cudainfer_kernels::device::DeviceError;

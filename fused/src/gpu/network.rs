@@ -5,12 +5,13 @@ use std::sync::Arc;
 use cudainfer_kernels::device::{Context, CudaStream, Memory};
 
 use super::choice::Chosen;
-use super::choose::{Report, Trials};
+use super::choose::Trials;
 use super::compiled::Compiled;
 use super::constants::Constants;
 use super::cudnn::Handle;
 use super::launch::{Bound, Launch};
 use super::places::Places;
+use super::report::Report;
 use super::schedule::Schedule;
 use super::store::Store;
 use super::{GpuError, Libraries};
@@ -81,6 +82,7 @@ impl Network {
     ) -> Result<Self, GpuError> {
         let context = Arc::clone(stream.context());
         let entered = context.enter()?;
+        let mut report = Report::default();
         let mut trials = Trials::new(libraries, store, stream, options)?;
         let mut kernels: Vec<Vec<emit::Kernel>> = Vec::new();
         for (index, step) in plan.steps.iter().enumerate() {
@@ -90,17 +92,20 @@ impl Network {
                     .map_err(|why| GpuError::NoKernel { step: index, why: why.to_string() })?,
             });
         }
-        let (chosen, report) = trials.choose(plan, &kernels.concat())?;
+        report.stages.end("begin");
+        let chosen = trials.choose(plan, &kernels.concat(), &mut report)?;
         let mut handle = trials.into_handle(&chosen);
 
         let order = Order::of(plan);
         let memory = Places::new(plan, &order, &chosen, stream, constants, places)?;
+        report.stages.end("place");
         for (of, chosen) in kernels.iter_mut().zip(&chosen) {
             if let Chosen::Own(kernel) = chosen {
                 of.push((**kernel).clone());
             }
         }
         let compiled = Compiled::new(&libraries.nvrtc, &context, kernels.iter().flatten(), store)?;
+        report.stages.end("compile what was chosen");
         let mut steps = Vec::new();
         for (index, (of, chosen)) in kernels.into_iter().zip(chosen).enumerate() {
             steps.push(match chosen {
@@ -122,13 +127,11 @@ impl Network {
         let (schedule, time) = Schedule::fastest(&order, stream, options, |schedule| {
             schedule.enqueue(&steps, handle.as_mut(), stream)
         })?;
-        let report = Report {
-            arena: memory.arena.bytes(),
-            constants: memory.constants.uploaded,
-            schedule: schedule.name(),
-            time,
-            ..report
-        };
+        report.stages.end("schedule");
+        report.arena = memory.arena.bytes();
+        report.constants = memory.constants.uploaded;
+        report.schedule = schedule.name();
+        report.time = time;
         drop(entered);
         let Places { arena, constants, .. } = memory;
         Ok(Self { steps, schedule, handle, report, _arena: arena, _constants: constants.memory, context })

@@ -74,39 +74,77 @@ impl Nvrtc {
             "--std=c++17".into(),
             "--device-as-default-execution-space".into(),
             "--extra-device-vectorization".into(),
+            SPLIT.into(),
         ];
         let options = options.map(|option| CString::new(option).unwrap_or_default());
-        let options: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
+        let options = options.each_ref().map(|option| option.as_ptr());
+        match self.compile_with(&source, &options) {
+            Err(Refusal::Option) => self.compile_with(&source, &options[..options.len() - 1]),
+            made => made,
+        }
+        .map_err(GpuError::from)
+    }
+
+    /// The same with these options.
+    pub fn compile_with(&self, source: &CStr, options: &[*const c_char]) -> Result<Vec<u8>, Refusal> {
         let mut raw = ptr::null_mut();
         // SAFETY: the texts end in 0 and live through the call; there are no headers.
         let created = unsafe {
             (self.create)(&raw mut raw, source.as_ptr(), c"plan.cu".as_ptr(), 0, ptr::null(), ptr::null())
         };
         if created != 0 {
-            return Err(GpuError::Compile(format!("NVRTC's error {created}")));
+            return Err(Refusal::Other(format!("NVRTC's error {created}")));
         }
         let program = Program(self, raw);
         // SAFETY: the program lives, and so do the options.
         let compiled = unsafe {
             (self.compile)(program.1, c_int::try_from(options.len()).unwrap_or(0), options.as_ptr())
         };
-        if compiled != 0 {
-            let log = program.get(self.log_size, self.log)?;
-            let log = CStr::from_bytes_until_nul(&log).map(CStr::to_string_lossy).unwrap_or_default();
-            return Err(GpuError::Compile(log.into_owned()));
+        match compiled {
+            0 => program.get(self.cubin_size, self.cubin),
+            INVALID_OPTION => Err(Refusal::Option),
+            _ => {
+                let log = program.get(self.log_size, self.log)?;
+                let log = CStr::from_bytes_until_nul(&log).map(CStr::to_string_lossy).unwrap_or_default();
+                Err(Refusal::Other(log.into_owned()))
+            }
         }
-        program.get(self.cubin_size, self.cubin)
+    }
+}
+
+/// Two threads optimise a program's kernels: while NVRTC reads one program's source, others wait, and processors with them. NVRTC before 12.8
+/// does not know it.
+const SPLIT: &str = "--split-compile=2";
+
+/// NVRTC's `NVRTC_ERROR_INVALID_OPTION`.
+const INVALID_OPTION: c_int = 5;
+
+/// Why nothing was compiled.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// An option that this NVRTC does not know.
+    Option,
+    /// What NVRTC says.
+    Other(String),
+}
+
+impl From<Refusal> for GpuError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Compile(match refusal {
+            Refusal::Option => "NVRTC does not know an option".into(),
+            Refusal::Other(why) => why,
+        })
     }
 }
 
 impl Program<'_> {
-    fn get(&self, size: Size, get: Get) -> Result<Vec<u8>, GpuError> {
+    fn get(&self, size: Size, get: Get) -> Result<Vec<u8>, Refusal> {
         let mut bytes = 0;
         // SAFETY: the program lives; the number is written to.
         let sized = unsafe { size(self.1, &raw mut bytes) };
         let mut got = vec![0_u8; bytes];
         // SAFETY: as many bytes as it says.
         let result = if sized == 0 { unsafe { get(self.1, got.as_mut_ptr().cast()) } } else { sized };
-        if result == 0 { Ok(got) } else { Err(GpuError::Compile(format!("NVRTC's error {result}"))) }
+        if result == 0 { Ok(got) } else { Err(Refusal::Other(format!("NVRTC's error {result}"))) }
     }
 }

@@ -154,7 +154,7 @@ impl Runner for FusedRunner {
             plan.steps.len(),
             network.report.schedule,
             network.report.lines.len(),
-            network.report.took
+            network.report.stages.took()
         );
         Ok(FusedRun { network, _memory: kept })
     }

@@ -1,0 +1,77 @@
+//! Work for as many threads as there are processors.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// As many threads as there are processors, but at most this many.
+pub(super) fn processors(most: usize) -> usize {
+    thread::available_parallelism().map_or(1, usize::from).min(most)
+}
+
+/// What `work` makes of each item; nothing of one whose thread has panicked. `count` threads of this name take one item after another; each has
+/// what `begin` gives it, all of which lives until all threads are done. Where no thread can be started, this one does the work.
+pub(super) fn side_by_side<T: Sync, S: Send, R: Send>(
+    name: &str,
+    count: usize,
+    items: &[T],
+    begin: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, &T) -> R + Sync,
+) -> Vec<Option<R>> {
+    let next = AtomicUsize::new(0);
+    let made: Vec<Mutex<Option<R>>> = items.iter().map(|_| Mutex::default()).collect();
+    let run = || {
+        let mut own = begin();
+        while let Some((item, place)) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|index| items.get(index).zip(made.get(index)))
+        {
+            let result = work(&mut own, item);
+            *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+        }
+        own
+    };
+    let _owned: Vec<S> = thread::scope(|scope| {
+        let start = |_| thread::Builder::new().name(name.into()).spawn_scoped(scope, run).ok();
+        let threads: Vec<_> = (0..count.min(items.len())).map_while(start).collect();
+        if threads.is_empty() && !items.is_empty() {
+            return vec![run()];
+        }
+        threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+    });
+    made.into_iter().map(|made| made.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_item_is_worked_on_once_and_what_is_made_of_it_is_in_its_place() {
+        let begun = AtomicUsize::new(0);
+        for (threads, count) in [(1, 5), (4, 100), (8, 3), (0, 4), (4, 0)] {
+            let items: Vec<usize> = (0..count).collect();
+            let begin = || begun.fetch_add(1, Ordering::Relaxed);
+            let made = side_by_side("test", threads, &items, begin, |_, item| item * 2);
+            let expected: Vec<Option<usize>> = items.iter().map(|item| Some(item * 2)).collect();
+            assert_eq!(made, expected, "{threads} threads");
+            let begun = begun.swap(0, Ordering::Relaxed);
+            assert_eq!(begun, threads.max(1).min(count), "{threads} threads for {count} items");
+        }
+    }
+
+    #[test]
+    fn a_thread_that_panics_takes_its_own_item_with_it() {
+        let made = side_by_side(
+            "test",
+            2,
+            &[1, 2, 3],
+            || (),
+            |(), item| {
+                assert_ne!(*item, 2, "this panic is the test's");
+                *item
+            },
+        );
+        assert_eq!(made[1], None);
+        assert_eq!(made.iter().flatten().count(), 2, "{made:?}");
+    }
+}
