@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import tempfile
@@ -196,6 +197,37 @@ class Report(unittest.TestCase):
             [line for line in lines if line.startswith("| net-")],
             ["| net-64-float16 | 4 | A1 | 500 (nhwc) | – | 1,000 | 1,500 | 1.50 | 300 | 90 |"],
         )
+
+    def test_the_steps_of_two_types_are_added_up_by_what_they_are(self):
+        first = "convolution {} [16, 3, 3, 3] [3, 3]"
+        halves = ["TIME 8.0 us: 0 " + first.format("float16"), "TIME 5.5 us: 1 convolution float16 [32, 16, 3, 3]"]
+        bytes_ = [
+            "TIME 2.0 us: 0 map [1]",
+            "TIME 7.0 us: 1 " + first.format("int8"),
+            "TIME 3.0 us: 2 convolution int8 [32, 16, 3, 3]",
+        ]
+        bytes_ += ["TIME 1.5 us: 3 convolution float32 [8, 8, 1, 1]", "TIME 4.0 us: 4 softmax [1]"]
+        ended = "RES y.onnx batch 16: 10.0 us a run, {} frames/s"
+        text = "\n".join(["What ran.", "", "== half", *halves, ended.format(2000), "", "== byte", *bytes_, ended.format(1500)])
+        names = ["Kernel Name", "gpu__time_duration.sum", *runtimes.COUNTERS.values()]
+        kernels = [
+            ["convolution_matrix_1", "13,000"],
+            ["convolution_groups_2", "99,000"],
+            ["convolution_matrix_3", "11,000"],
+            ["map_4", "20,000"],
+        ]
+        counted = [[*kernel, *[str(10.0 * index)] * len(runtimes.COUNTERS)] for index, kernel in enumerate(kernels)]
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "fused-steps-2026-01-01.txt").write_text(text)
+            with (Path(folder) / "fused-counters-2026-01-01.csv").open("w", newline="") as file:
+                csv.writer(file).writerows([names, [""] * len(names), *counted])
+            lines = runtimes.steps(Path(folder))
+        self.assertIn("| microseconds | half | byte |", lines)
+        self.assertIn("| the first convolution, of three channels | 8.0 | 7.0 |", lines)
+        self.assertIn("| other convolutions of float16 or integers | 5.5 | 3.0 |", lines)
+        self.assertIn("| all, one after another | 13.5 | 17.5 |", lines)
+        self.assertIn("| frames/s | 2,000 | 1,500 |", lines)
+        self.assertIn("| warps, % of the most | 5.0 |", lines, "the median of the two that are large enough")
 
     def test_a_figure_that_was_only_cited_is_left_out(self):
         self.assertFalse(gpu.measured_here({"row": "poses", "who": "somebody's", "fps": 23.3}))

@@ -24,7 +24,7 @@ from cudainfer_tools.bench.report.cpu import peaks, pipeline, starts, tracker_sp
 from cudainfer_tools.bench.report.gpu import gpu
 from cudainfer_tools.bench.report.left_out import ideas, left_out
 from cudainfer_tools.bench.report.markdown import table
-from cudainfer_tools.bench.report.runtimes import engine, networks, providers
+from cudainfer_tools.bench.report.runtimes import engine, networks, providers, steps
 from cudainfer_tools.bench.report.sleap import labelling
 
 # Of a run without raw output in benches/results: what was measured, the figure, and the script that prints it.
@@ -129,6 +129,8 @@ def page(results: Path) -> str:
         *networks(results),
         "",
         *engine(results),
+        "",
+        *steps(results),
         "",
         *labelling(results, "cuda"),
         "",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from pathlib import Path
+from statistics import median
 
 from cudainfer_tools.bench.report.markdown import newest, source, table
 
@@ -107,3 +109,60 @@ def visit(file: Path) -> list[str]:
     of = " ".join(head.split())
     columns = ["what was run", "frames/s", "made in, s"]
     return [of, "", *table(columns, rows), "", source(file, script=script)]
+
+
+# What the program fused_speed prints of a step: its time, and what it is.
+STEP = re.compile(r"^TIME ([\d.]+) us: \d+ (.*)$", re.MULTILINE)
+# Steps that are compared, by the beginning of what they are.
+STEPS = {
+    "the first convolution, of three channels": r"convolution \w+ \[16, 3, 3, 3\]",
+    "other convolutions of float16 or integers": r"convolution (float16|int8)",
+    "convolutions of float32": r"convolution float32",
+    "maps: quantising, resizing, pooling, boxes": r"map",
+    "softmax": r"softmax",
+}
+# What a counter of the profiler is, and how large one of a kernel is that counts here, in nanoseconds.
+COUNTERS = {
+    "instructions of a multiprocessor in a cycle (of 4)": "sm__inst_executed.avg.per_cycle_active",
+    "memory, % of the most": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+    "L2 cache, % of the most": "lts__throughput.avg.pct_of_peak_sustained_elapsed",
+    "L1 cache and shared memory, % of the most": "l1tex__throughput.avg.pct_of_peak_sustained_active",
+    "warps, % of the most": "sm__warps_active.avg.pct_of_peak_sustained_active",
+}
+LARGE = 12_000
+
+
+def steps(results: Path) -> list[str]:
+    """What bounds int8: the steps of one network in two types, and what the profiler counted of its convolutions."""
+    file, counted = newest(results, "fused-steps-*.txt"), newest(results, "fused-counters-*.csv")
+    head, *parts = file.read_text().split("\n== ")
+    names = [part.splitlines()[0] for part in parts]
+    sums = [dict.fromkeys(STEPS, 0.0) for _ in parts]
+    for of, part in zip(sums, parts, strict=True):
+        for time, what in STEP.findall(part):
+            of[next(name for name, begin in STEPS.items() if re.match(begin, what))] += float(time)
+    rows = [[name, *(f"{of[name]:.1f}" for of in sums)] for name in STEPS]
+    rows.append(["all, one after another", *(f"{sum(of.values()):.1f}" for of in sums)])
+    rows.append(["frames/s", *(f"{int(frames):,}" for part in parts for frames in SPEED.findall(part))])
+    counters, _, *kernels = csv.reader(counted.read_text().splitlines())
+    large = [dict(zip(counters, kernel, strict=True)) for kernel in kernels]
+    large = [one for one in large if one["Kernel Name"].startswith(("convolution_matrix", "convolution_groups"))]
+    large = [one for one in large if int(one["gpu__time_duration.sum"].replace(",", "")) >= LARGE]
+    medians = [[what, f"{median(float(one[counter]) for one in large):.1f}"] for what, counter in COUNTERS.items()]
+    return [
+        "### What bounds int8",
+        "",
+        " ".join(head.split()),
+        "",
+        *table(["microseconds", *names], rows),
+        "",
+        f"What ncu counted of the {len(large)} convolutions of integers and float32 on tensor cores that take {LARGE // 1000} us or more, the medians:",
+        "",
+        *table(["counter", "median"], medians),
+        "",
+        "Of what was counted, the L1 cache with shared memory is the busiest, through which go the sums of integers, the table of SiLU and the packed",
+        "results; a multiprocessor holds a quarter of the warps that fit. The first convolution multiplies number by number in both types. The",
+        "heads' last convolutions and softmax are float32 in the quantised model, twice float16's memory, and quantising around them takes maps.",
+        "",
+        source(file, counted, script="cargo run --release --package cudainfer-fused --example fused_speed -- --steps"),
+    ]
