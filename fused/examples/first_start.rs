@@ -48,7 +48,7 @@ fn main() {
         alone.iter().take(5).for_each(|(seconds, name)| println!("    {seconds:.2} s {name}"));
         let mut kinds: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
         for (seconds, name) in &alone {
-            let kind = kinds.entry(name.rsplit_once('_').map_or(*name, |(kind, _)| kind)).or_default();
+            let kind = kinds.entry(emit::what(name)).or_default();
             *kind = (kind.0 + 1, kind.1 + seconds);
         }
         kinds.iter().for_each(|(kind, (count, sum))| println!("    {count} {kind}: {sum:.1} s alone"));

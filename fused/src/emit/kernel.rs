@@ -55,6 +55,11 @@ impl Kernel {
     }
 }
 
+/// What a kernel of this name does: its name without the hash.
+pub fn what(name: &str) -> &str {
+    name.rsplit_once('_').map_or(name, |(what, _)| what)
+}
+
 /// Which buffers a kernel knows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Slots {

@@ -15,7 +15,7 @@ mod rows;
 mod text;
 mod top;
 
-pub use self::kernel::{Kernel, MOST_BUFFERS};
+pub use self::kernel::{Kernel, MOST_BUFFERS, what};
 use crate::FusedError;
 use crate::plan::{Convolution, Step};
 
@@ -85,4 +85,4 @@ pub fn candidates(convolution: &Convolution, device: Device) -> Vec<Kernel> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

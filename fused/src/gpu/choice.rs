@@ -77,8 +77,7 @@ impl Choice {
             Way::Own(index, name) => {
                 let kernel = own.get(*index)?;
                 // Names have a hash of the source, in which buffers and offsets may differ between convolutions of one kind.
-                let same = |name: &str| name.rsplit_once('_').map(|(what, _)| what.to_owned());
-                (same(&kernel.name) == same(name)).then(|| Chosen::Own(Box::new(kernel.clone())))
+                (emit::what(&kernel.name) == emit::what(name)).then(|| Chosen::Own(Box::new(kernel.clone())))
             }
             Way::Cudnn(text) => cudnn(text),
         }

@@ -77,7 +77,7 @@ impl Compiled {
         let processors = processors(usize::MAX);
         let parts = parts(&unknown, processors);
         let capability = context.device().capability;
-        let compile = |part: &[&emit::Kernel]| {
+        let compile = |part: &[&emit::Kernel]| -> Result<Part, GpuError> {
             let sources = part.iter().map(|kernel| kernel.source.as_str());
             let source: String = [emit::prelude()].into_iter().chain(sources).collect();
             let made = image(nvrtc, &source, capability, store)?;
@@ -86,9 +86,6 @@ impl Compiled {
             Ok((part.iter().map(|kernel| kernel.name.clone()).collect(), made))
         };
         let compiled = side_by_side("nvrtc", processors, &parts, || (), |(), part| compile(part));
-        let ended = || Err(GpuError::Compile("a thread that compiled has ended".into()));
-        let compiled =
-            compiled.into_iter().map(|part: Option<Result<Part, GpuError>>| part.unwrap_or_else(ended));
         let load = |part: Result<Part, GpuError>| {
             let (names, cubin) = part?;
             // SAFETY: NVRTC has made it.

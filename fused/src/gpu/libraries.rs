@@ -68,26 +68,11 @@ fn open(names: &[&str], folders: &[PathBuf]) -> Result<Library, String> {
 #[cfg(test)]
 mod tests {
     use super::super::nvrtc::Refusal;
-    use super::*;
-
-    /// NVRTC of Python's packages.
-    fn of_python() -> Nvrtc {
-        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let environments = std::env::var_os("VIRTUAL_ENV").map(PathBuf::from);
-        let environments =
-            environments.into_iter().chain(here.ancestors().map(|folder| folder.join(".venv")));
-        let pythons = environments.filter_map(|environment| std::fs::read_dir(environment.join("lib")).ok());
-        let folders: Vec<_> = pythons
-            .flatten()
-            .flatten()
-            .map(|python| python.path().join("site-packages/nvidia/cuda_nvrtc/lib"))
-            .collect();
-        super::nvrtc(&folders).unwrap()
-    }
+    use crate::emit::tests::nvrtc::folders;
 
     #[test]
     fn an_option_that_is_not_known_is_told_from_a_source_that_is_wrong() {
-        let nvrtc = of_python();
+        let nvrtc = super::nvrtc(&folders()).unwrap();
         let options = [c"--gpu-architecture=sm_90".as_ptr(), c"--no-such-option=2".as_ptr()];
         let source = c"extern \"C\" __global__ void nothing() {}";
         assert!(matches!(nvrtc.compile_with(source, &options), Err(Refusal::Option)));

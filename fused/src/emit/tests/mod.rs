@@ -4,7 +4,7 @@
 mod convolution;
 mod host;
 mod map;
-mod nvrtc;
+pub(crate) mod nvrtc;
 mod places;
 mod product;
 mod quantized;

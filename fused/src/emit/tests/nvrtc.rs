@@ -19,7 +19,7 @@ static NVRTC: LazyLock<Library> = LazyLock::new(|| {
 });
 
 /// Where NVRTC is looked for, as kernels/build.rs does.
-fn folders() -> Vec<PathBuf> {
+pub(crate) fn folders() -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = ["CUDA_HOME", "CUDA_PATH"]
         .iter()
         .filter_map(env::var_os)
